@@ -55,7 +55,7 @@ OMP_NUM_THREADS, unless it is set. Processes on other hosts also receive all var
   --ssh COMMAND      command that takes a host and a shell command (ssh -o BatchMode=yes)
   --restarts N       number of starts after ranks were lost (exit status 75, or a signal): with --resume, the program
                      continues from its last checkpoint (0)
-  --min N            the ranks may change: if ranks are lost or leave, the others go on while at least N are left; with
+  --min N            the ranks may change: if ranks are lost or leave, the others continue while at least N are left; with
                      --restarts, a lost rank is started again, and joins; SIGTERM stops all ranks
   --max N            with --min, other processes may join with COHORT_JOIN up to this number of ranks (RANKS)
   --devices LIST     GPU of each rank of a host, in the order of their local numbers, such as 0,2: a rank sees only its
@@ -672,7 +672,7 @@ class run {
       else if (*one.status != 0)
         std::fprintf(stderr, "cohort run: rank %d%s has exited with status %d\n", one.rank, one.on.c_str(),
                      *one.status);
-      if (is_lost(one, *one.status) && goes_on()) {
+      if (is_lost(one, *one.status) && continues()) {
         if (!interrupted_ && replaced_ < given_.restarts) lost_.push_back({one.where, one.local, one.rank});
         continue;
       }
@@ -686,10 +686,11 @@ class run {
   }
 
   /// Returns whether enough ranks are left, or have ended without a failure.
-  bool goes_on() const {
+  bool continues() const {
     auto const good =
         std::ranges::count_if(processes_, [](process const& one) { return !one.status || *one.status == 0; });
-    return given_.min_ranks > 0 && good >= given_.min_ranks;
+    bool const runs = std::ranges::any_of(processes_, [](process const& one) { return !one.status; });
+    return given_.min_ranks > 0 && runs && good >= given_.min_ranks;
   }
 
   /// Starts lost ranks again, which then join the others.

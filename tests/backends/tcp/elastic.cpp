@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
+#include <cohort/communicator/elastic_communicator.hpp>
 #include <cohort/tcp.hpp>
 #include <cohort/training/stop_on_signal.hpp>
 #include <cstdio>
@@ -75,7 +76,9 @@ int main(int argc, char** argv) {
                                              .validation = data,
                                              .listeners = {&printer, &signals}});
     if (report.stopped) {
-      std::printf("left after step %lld\n", static_cast<long long>(run.step()));
+      auto const& ranks = dynamic_cast<elastic_communicator&>(world);
+      std::printf("%s after step %lld\n", ranks.has_left() ? "left" : "stopped",
+                  static_cast<long long>(run.step()));
       return;
     }
     std::printf("counts");

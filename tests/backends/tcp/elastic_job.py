@@ -13,13 +13,13 @@ import time
 class job:
     """Processes of an elastic job. `ranks` start together; others may join."""
 
-    def __init__(self, ranks, epochs=12, step_ms=20, heartbeat_ms=2000):
+    def __init__(self, ranks, epochs=12, step_ms=20, heartbeat_ms=2000, least=1):
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
             port = one.getsockname()[1]
         self.directory = tempfile.TemporaryDirectory()
         self.environment = os.environ | {
-            "COHORT_JOIN": f"127.0.0.1:{port}", "COHORT_RANKS": str(ranks), "COHORT_MIN_RANKS": "1",
+            "COHORT_JOIN": f"127.0.0.1:{port}", "COHORT_RANKS": str(ranks), "COHORT_MIN_RANKS": str(least),
             "COHORT_MAX_RANKS": str(ranks + 2), "COHORT_SHARED_DIRECTORY": self.directory.name}
         self.arguments = [os.environ["COHORT_PROGRAM"], str(epochs), str(step_ms), str(heartbeat_ms)]
         self.processes, self.files = [], []

@@ -64,13 +64,34 @@ class elastic(unittest.TestCase):
     def test_a_rank_that_is_stopped_for_long_is_excluded_and_returns(self):
         with job(3, epochs=40) as run:
             run.wait_for_step(1, 5)
-            run.processes[1].send_signal(signal.SIGSTOP)
-            others = run.steps(0)[-1]
-            run.wait_for_step(0, others + 5)
-            self.assertIn("of 2 ranks", run.text(0))
-            run.processes[1].send_signal(signal.SIGCONT)
+            # While the process of the service is stopped, the membership cannot change.
+            victim = next(one for one in range(3) if "rendezvous: membership" not in run.text(one))
+            witness = (victim + 1) % 3
+            run.processes[victim].send_signal(signal.SIGSTOP)
+            run.wait_for_step(witness, run.steps(witness)[-1] + 5)
+            self.assertIn("of 2 ranks", run.text(witness))
+            run.processes[victim].send_signal(signal.SIGCONT)
             self.check_end(run, {0, 1, 2}, epochs=40)
-            self.assertIn("of 3 ranks", run.text(0).rsplit("of 2 ranks", 1)[1])
+            self.assertIn("of 3 ranks", run.text(witness).rsplit("of 2 ranks", 1)[1])
+
+    def test_a_process_that_differs_cannot_join_and_disturbs_no_other(self):
+        with job(2, epochs=40) as run:
+            run.wait_for_step(0, 5)
+            run.arguments[1] = "41"  # epochs
+            stranger = run.start()
+            self.assertEqual(run.status(stranger), 1, run.text(stranger))
+            self.assertIn("this process cannot join a run that differs", run.text(stranger))
+            self.check_end(run, {0, 1}, epochs=40)
+
+    def test_all_ranks_stop_if_too_few_would_be_left(self):
+        with job(3, epochs=40, least=2) as run:
+            run.wait_for_step(1, 5)
+            for process in run.processes:
+                process.send_signal(signal.SIGTERM)
+            for one in range(3):
+                self.assertEqual(run.status(one), 0, run.text(one))
+                self.assertRegex(run.text(one), "left|stopped")
+            self.assertEqual(sum("left after step" in run.text(one) for one in range(3)), 1)
 
 
 if __name__ == "__main__":

@@ -131,6 +131,7 @@ class schedule {
       case 6:
         if (!runs(it) || !it.is_connected || part_of(id) != 0) break;
         if (std::ssize(it.state.accepted.members) <= least_) break;
+        if (!service_->may_leave(id)) break;
         service_->leave(id);
         it.left = true;
         it.is_connected = false;
@@ -148,9 +149,8 @@ class schedule {
   void send(message what) {
     what.due = tick_ + pick(0, 3);
     what.start = service_start_;
-    for (message const& before : messages_)
-      if (before.to_or_from == what.to_or_from && before.to_service == what.to_service)
-        what.due = std::max(what.due, before.due);
+    int& last_due = last_due_[{what.to_or_from, what.to_service}];
+    what.due = last_due = std::max(what.due, last_due);
     messages_.push_back(std::move(what));
   }
 
@@ -264,7 +264,7 @@ class schedule {
 
   void step(membership const& all) {
     stuck_since_.erase(all.number);
-    if (progressed_.insert(all.number).second) begin(all);
+    if (!progressed_.contains(all.number)) return begin(all);
     // Some members may not see the end of the last step.
     bool const is_torn = pick(0, 9) == 0;
     std::int64_t const next = processes_.at(all.members[0]).state.step + 1;
@@ -281,23 +281,34 @@ class schedule {
     for (process_id const id : all.members) wait(id, {});
   }
 
-  /// The beginning of a membership: each member may confirm; all get the newest state.
+  /// The beginning of a membership: the members get the newest state, and confirm. A fault may end this for
+  /// some of them.
   void begin(membership const& all) {
     process const* newest = nullptr;
     for (process_id const id : all.members) {
       process const& one = processes_.at(id);
-      auto const order = [](process const& p) { return std::pair(p.state.confirmed.number, p.state.step); };
+      auto const order = [](process const& p) { return std::pair(p.state.loaded, p.state.step); };
       if (!newest || order(one) > order(*newest)) newest = &one;
     }
     ASSERT_GE(newest->state.step, newest_step_ - 1)
         << "tick " << tick_ << ", membership " << all.number << ": more than one step is lost";
     std::int64_t const step = newest->state.step, line = newest->line;
+    int const torn = pick(0, 9);  // 0: some members load the state; 1: all load it, and some confirm
     for (process_id const id : all.members) {
       process& one = processes_.at(id);
-      one.state.confirm();
+      if (torn == 0 && pick(0, 1) == 0) continue;
+      one.state.load();
+      one.state.accepts_processes = true;
       one.state.step = step;
       one.line = line;
+      if (torn > 1 || (torn == 1 && pick(0, 1) == 0)) one.state.confirm();
+      if (one.is_connected) send({.to_or_from = id, .to_service = true, .report = one.state});
     }
+    if (torn < 2) {
+      for (process_id const id : all.members) wait(id, {});
+      return;
+    }
+    progressed_.insert(all.number);
     newest_step_ = step;
     last_ = all;
   }
@@ -331,6 +342,7 @@ class schedule {
   std::map<process_id, process> processes_;
   std::map<process_id, int> parts_;
   std::vector<message> messages_;
+  std::map<std::pair<process_id, bool>, int> last_due_;
   std::set<std::int64_t> claims_, progressed_;
   std::map<std::int64_t, int> stuck_since_;
   membership last_;

@@ -142,8 +142,7 @@ class run_command(unittest.TestCase):
         self.assertTrue(self.becomes_true(self.has_received(2)))
         job.send_signal(signal.SIGTERM)
         self.assertTrue(self.becomes_true(self.has_received(2, "SIGINT")))
-        job.send_signal(signal.SIGHUP)
-        job.wait(LONGEST)
+        self.repeat(job, signal.SIGHUP, lambda: job.poll() is not None)
 
     def test_forwards_signals_after_a_restart(self):
         script = ('[ $COHORT_RESTARTS = 0 ] && exit 75; trap "echo got $COHORT_JOB; exit 0" TERM; echo ready; '

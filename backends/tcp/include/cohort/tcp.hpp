@@ -26,7 +26,7 @@ struct tcp_settings {
   int rank = -1;               ///< this process's rank; −1: from the environment or the rendezvous
   int min_ranks = 0;           ///< the ranks may change down to this number; 0: they do not change
   int max_ranks = 0;           ///< the ranks may change up to this number, at least `ranks`
-  /// Directory that all hosts share. If exactly half of the ranks is lost, the other half goes on only if it
+  /// Directory that all hosts share. If exactly half of the ranks is lost, the other half continues only if it
   /// creates a file here first; "": only if the operating systems of the lost ranks have closed their
   /// connections.
   std::string shared_directory{};
@@ -57,7 +57,8 @@ tcp_settings from_environment(tcp_settings given = {});
 bool tcp_started();
 
 /// Creates a communicator of processes that register at a common address. The first process that can listen
-/// at this address of its host runs the rendezvous, which is not needed after this call.
+/// at this address of its host runs the rendezvous, which is not needed after this call unless the ranks may
+/// change (min_ranks).
 ///
 /// Order     collective over the processes of the job. The last destructor of the communicator and of all
 ///           communicators split or duplicated from it is also collective. This destructor waits for the

@@ -64,6 +64,9 @@ class fit_loop final : public running_fit {
   std::optional<std::uint64_t> fingerprint() const;
   std::string describe_order() const;
   void run_epochs();
+  void run_remaining_epochs();
+  /// The same for ranks that may change.
+  void run_elastically();
   /// Makes the steps of an epoch from the current position on. Returns whether the epoch has ended.
   bool run_steps();
   /// Validation and listeners after the last step of an epoch.
@@ -111,7 +114,6 @@ class fit_loop final : public running_fit {
   };
   std::optional<running_epoch> epoch_{};
   fit_position target_{};
-  votes agreed_{};                                 // at the end of the last epoch
   std::uint64_t facts_ = 0;                        // hash_of_facts() before the first step
   elastic_communicator* const elastic_ = nullptr;  // null: the ranks do not change
   fit_report report_{};

@@ -15,10 +15,13 @@ namespace cohort::detail {
 
 /// Position of a fit, which a process that joins gets from another rank.
 ///
-/// `ended`  results of an epoch whose validation and listeners are pending; `validation` is empty
+/// `ended`   results of an epoch whose validation and listeners are pending; `validation` is empty
+/// `agreed`  votes at the end of this epoch
 struct fit_position {
-  std::int64_t end_epoch = 0;  ///< number of epochs after which fit returns
+  std::int64_t epochs = 0;  ///< number of epochs that are not finished
   std::optional<epoch_report> ended{};
+  votes agreed{};
+  bool stopped = false;  ///< the ranks have agreed to end the fit
 };
 
 /// Continues a run with the next membership of an elastic job.
@@ -57,6 +60,7 @@ class membership_change {
   elastic_communicator& world_;
   std::function<std::unique_ptr<strategy>(communicator&)> renewal_{};
   std::string strategy_state_{};        // of the former membership
+  bool has_new_state_ = false;          // from another rank
   std::int64_t former_membership_ = 0;  // 0: this process joins
 };
 

@@ -166,6 +166,7 @@ struct training_state {
   bool has_resumed = false;  // whether resumed, and no fit has begun since
   epoch_data interrupted{};  // examples and order of the interrupted epoch, compared by the next fit
   running_fit* active_fit = nullptr;
+  bool wants_to_leave = false;          // fit leaves the job after the step (elastic_communicator::leave)
   bool is_in_uncommon_step = false;     // whether on_step runs for a step of some ranks only
   std::int64_t states_step = -1;        // step after which the layer states apply; −1: none
   std::pair<int, int> logged_memory{};  // batch and micro-batches of the fit whose memory was logged last

@@ -56,7 +56,7 @@ fit_loop::fit_loop(training& run, training_state& state, dataset const& data, fi
       enclosing_(state.active_fit),
       enclosing_is_in_uncommon_step_(state.is_in_uncommon_step),
       last_step_(state.position.step),
-      target_{.end_epoch = state.position.epoch + how.epochs},
+      target_{.epochs = how.epochs},
       elastic_(dynamic_cast<elastic_communicator*>(state.world.get())) {
   check_ranks(state, data, how, "fit");
   check_batch(how);
@@ -221,38 +221,58 @@ double fit_loop::seconds_since(clock::time_point start) {
 }
 
 void fit_loop::run_epochs() {
-  if (elastic_ && elastic_->waits_to_join()) regroup();
-  while (!report_.stopped && (target_.ended || state_.position.epoch < target_.end_epoch)) try {
-      if (target_.ended || run_steps()) finish_epoch();
+  if (elastic_)
+    run_elastically();
+  else
+    run_remaining_epochs();
+  report_.stopped = target_.stopped;
+  if (state_.is_within_epoch()) state_.interrupted = data_of_epoch();
+  for (listener* one : how_.listeners) one->on_end(run_);
+}
+
+void fit_loop::run_remaining_epochs() {
+  while (!target_.stopped && target_.epochs > 0)
+    if (target_.ended || run_steps()) finish_epoch();
+}
+
+void fit_loop::run_elastically() {
+  if (elastic_->waits_to_join()) regroup();
+  for (bool is_done = false; !is_done;) try {
+      elastic_->accept_processes(true);
+      run_remaining_epochs();
+      if (elastic_->has_left()) return;
+      elastic_->accept_processes(false);
+      elastic_->barrier();  // a rank that has ended its fit could not make an interrupted step again
+      is_done = true;
     } catch (communicator_error const& lost) {
-      if (!elastic_ || elastic_->has_left() || lost.exit_status() != communicator_exit_status) throw;
+      if (elastic_->has_left() || lost.exit_status() != communicator_exit_status) throw;
       if (state_.settings.log) state_.settings.log(text_of({"the ranks change: ", lost.what()}));
       regroup();
     }
-  if (state_.is_within_epoch()) state_.interrupted = data_of_epoch();
-  for (listener* one : how_.listeners) one->on_end(run_);
 }
 
 bool fit_loop::run_steps() {
   training_position& position = state_.position;
   if (!epoch_) {
-    epoch_.emplace(running_epoch{.report = {.epoch = position.epoch, .epochs = target_.end_epoch},
-                                 .first_step = position.step,
-                                 .ignored_before = state_.epoch_sums.ignored,
-                                 .is_whole = position.position == 0});
+    epoch_.emplace(
+        running_epoch{.report = {.epoch = position.epoch, .epochs = position.epoch + target_.epochs},
+                      .first_step = position.step,
+                      .ignored_before = state_.epoch_sums.ignored,
+                      .is_whole = position.position == 0});
     if (epoch_->is_whole) clear_states(state_);
   }
   data_->batches.start(position.epoch, position.position);
   after_step next = after_step::next_step;
   while (next == after_step::next_step) {
     next = run_step(epoch_->report);
-    if (!elastic_ || !elastic_->has_left()) continue;
-    report_.stopped = true;
-    return false;
+    if (elastic_ && elastic_->has_left()) {
+      target_.stopped = true;
+      return false;
+    }
   }
   bool const ended = next == after_step::next_epoch;
   align_step_counts();
-  agreed_ = runner_.end_of_epoch();
+  target_.agreed = runner_.end_of_epoch();
   epoch_report epoch = epoch_->report;
   epoch.steps = position.step - epoch_->first_step;
   epoch.ignored = state_.epoch_sums.ignored - epoch_->ignored_before;
@@ -265,8 +285,8 @@ bool fit_loop::run_steps() {
   bool const is_whole = epoch_->is_whole;
   epoch_.reset();
   if (!ended) {
-    notify_of_votes(agreed_);
-    report_.stopped = true;
+    notify_of_votes(target_.agreed);
+    target_.stopped = true;
     return false;
   }
   report_.loss = epoch.loss;
@@ -282,14 +302,15 @@ void fit_loop::finish_epoch() {
   if (validation_)
     epoch.validation = validation_->measure_all(
         run_, {.batch = how_.batch, .readers = how_.validation->indexed() ? how_.readers : 1});
-  report_.history.add(epoch);
   for (listener* one : how_.listeners) one->on_epoch(run_, epoch);
-  votes const now = runner_.meet_between_epochs();
-  agreed_.stop |= now.stop;
-  agreed_.save |= now.save;
+  votes agreed = runner_.meet_between_epochs();
+  agreed |= target_.agreed;
+  report_.history.add(epoch);
   target_.ended.reset();
-  bool const stops = notify_of_votes(agreed_);
-  report_.stopped = stops && state_.position.epoch < target_.end_epoch;
+  target_.agreed = {};
+  --target_.epochs;
+  bool const stops = notify_of_votes(agreed);
+  target_.stopped = stops && target_.epochs > 0;
 }
 
 void fit_loop::regroup() {
@@ -359,7 +380,10 @@ fit_loop::after_step fit_loop::run_step(epoch_report& epoch) {
     for (listener* one : how_.listeners) one->on_step(run_, report);
     state_.is_in_uncommon_step = false;
   }
-  return step.met && notify_of_votes(step.agreed.all) ? after_step::stop : after_step::next_step;
+  bool const stops = step.met && notify_of_votes(step.agreed.all);
+  if (elastic_ && std::exchange(state_.wants_to_leave, false) && !elastic_->leave())
+    run_.request({.stop = true});  // too few ranks would be left
+  return stops ? after_step::stop : after_step::next_step;
 }
 
 step_info fit_loop::info_of(batch const& data) const {
@@ -383,7 +407,12 @@ bool fit_loop::notify_of_votes(votes const& all) {
   if (!all.stop && !all.save) return false;
   align_step_counts();
   state_.voting.clear(all);
-  for (listener* one : how_.listeners) one->on_vote(run_, all);
+  try {
+    for (listener* one : how_.listeners) one->on_vote(run_, all);
+  } catch (communicator_error const&) {
+    state_.voting.request(all);  // for the next membership
+    throw;
+  }
   return all.stop;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/communicator/detail/failure_report.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/training/detail/carried_states.hpp>
 #include <cohort/training/detail/checkpoint_codec.hpp>
@@ -16,12 +17,13 @@ namespace cohort::detail {
 struct membership_change::header {
   std::int64_t membership = 0;  // the former one; 0: the process joins
   std::int64_t step = 0, epoch = 0, position = 0;
-  std::int64_t has_ended = 0, end_epoch = 0, epochs = 0, steps = 0, examples = 0, ignored = 0;
+  std::int64_t has_ended = 0, epochs = 0, stop = 0, save = 0, has_stopped = 0, steps = 0, examples = 0,
+               ignored = 0;
   double weight = 0, loss = 0;
   std::uint64_t facts = 0;
 
   /// Order of the positions of one run.
-  auto progress() const { return std::tuple(membership, step, epoch, has_ended == 0); }
+  auto progress() const { return std::tuple(membership, step, epoch, has_ended == 0, has_stopped); }
 };
 
 void membership_change::check(training_state& run, dataset const& data, fit_settings const& settings) {
@@ -63,8 +65,10 @@ membership_change::header membership_change::own_header(fit_position const& posi
           .epoch = run_.position.epoch,
           .position = run_.position.position,
           .has_ended = position.ended ? 1 : 0,
-          .end_epoch = position.end_epoch,
-          .epochs = ended.epochs,
+          .epochs = position.epochs,
+          .stop = position.agreed.stop ? 1 : 0,
+          .save = position.agreed.save ? 1 : 0,
+          .has_stopped = position.stopped ? 1 : 0,
           .steps = ended.steps,
           .examples = ended.examples,
           .ignored = ended.ignored,
@@ -79,30 +83,38 @@ bool membership_change::transfer(fit_position& position, std::uint64_t facts) {
   all[self] = own_header(position, facts);
   world_.allgather({reinterpret_cast<std::byte*>(all.data()), element_type::u8, all.size() * sizeof(header)});
   auto const first = std::ranges::max_element(all, {}, &header::progress);
-  if (facts != first->facts)
+  if (first->membership == 0)
+    throw communicator_error({.what = "no rank has the state of the run", .where = "fit"}, own_error_status);
+  if (facts != first->facts) {
+    world_.leave();  // the other ranks continue
     throw setting_error({.what = "this process cannot join a run that differs",
                          .where = "fit",
                          .expected = "the network, settings, strategy and data of the other ranks",
                          .got = "others"});
+  }
   std::vector<bool> is_behind;
   for (header const& rank : all) is_behind.push_back(rank.progress() != first->progress());
   if (std::ranges::find(is_behind, true) != is_behind.end())
     send_state(static_cast<int>(first - all.begin()), is_behind[self]);
   if (is_behind[self]) {
     run_.position = {.step = first->step, .epoch = first->epoch, .position = first->position};
-    position.end_epoch = first->end_epoch;
+    position.epochs = first->epochs;
+    position.stopped = first->has_stopped != 0;
+    position.agreed = {.stop = first->stop != 0, .save = first->save != 0};
     position.ended.reset();
     if (first->has_ended != 0)
       position.ended = {.epoch = first->epoch - 1,
-                        .epochs = first->epochs,
+                        .epochs = first->epoch + first->epochs - 1,
                         .steps = first->steps,
                         .examples = first->examples,
                         .ignored = first->ignored,
                         .weight = first->weight,
                         .loss = first->loss};
   }
+  has_new_state_ = has_new_state_ || is_behind[self];
   make_strategy(is_behind);
-  return is_behind[self];
+  world_.confirm();
+  return has_new_state_;
 }
 
 /// Sends the state of rank `from` to all ranks. A rank that is behind loads it.

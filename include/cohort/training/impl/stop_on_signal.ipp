@@ -71,9 +71,9 @@ bool stop_on_signal::arrived() { return detail::stop_signals_of_process.arrived;
 
 void stop_on_signal::on_step(training& run, step_report const&) {
   if (!arrived()) return;
-  auto* const ranks = dynamic_cast<elastic_communicator*>(&run.world());
-  if (ranks && detail::stop_signals_of_process.terminates && ranks->size() > ranks->least_size())
-    ranks->leave();
+  bool const may_leave = dynamic_cast<elastic_communicator*>(&run.world()) != nullptr;
+  if (may_leave && detail::stop_signals_of_process.terminates)
+    run.state().wants_to_leave = true;
   else
     run.request({.stop = true});
 }

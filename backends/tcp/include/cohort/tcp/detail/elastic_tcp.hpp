@@ -29,8 +29,10 @@ class elastic_tcp final : public elastic_communicator {
   int planned_size() const override { return from_.ranks; }
   int least_size() const override { return from_.min_ranks; }
   void regroup(std::int64_t step) override;
-  void leave() override;
-  bool has_left() const override { return !ranks_; }
+  void confirm() override;
+  void accept_processes(bool accepts) override;
+  bool leave() override;
+  bool has_left() const override { return has_left_; }
 
   std::string_view name() const override { return "tcp"; }
   int rank() const override { return ranks().rank(); }
@@ -73,7 +75,7 @@ class elastic_tcp final : public elastic_communicator {
   traffic sent() const override;
 
  private:
-  /// The ranks of the current membership.  Errors: rank_has_left.
+  /// The ranks of the current membership.  Errors: rank_has_left; communicator_error after a failed regroup.
   communicator& ranks() const;
   void host_service(bool is_new);
   /// Ends the operations of the current membership, on any thread.
@@ -88,12 +90,12 @@ class elastic_tcp final : public elastic_communicator {
   communicator_settings how_;
   tcp_place place_;
   detail::membership now_{};
-  bool waits_to_join_ = false;
+  bool waits_to_join_ = false, has_left_ = false;
   traffic former_{};  // of former memberships
-  std::shared_ptr<std::optional<failure_report>> trouble_;
-  std::mutex mutex_;                     // guards writes of ranks_
-  std::shared_ptr<communicator> ranks_;  // null after leave
-  std::vector<process_id> lost_{};       // of the last membership
+  std::shared_ptr<std::optional<failure_report>> last_failure_;
+  std::mutex mutex_;  // guards ranks_ against end_membership, which another thread calls
+  std::unique_ptr<communicator> ranks_;
+  std::vector<process_id> lost_{};  // of the last membership
   std::optional<membership_service> service_{};
   std::unique_ptr<membership_client> client_;
 };

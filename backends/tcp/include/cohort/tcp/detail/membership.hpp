@@ -17,7 +17,7 @@ using process_id = std::uint64_t;
 struct membership {
   std::int64_t number = 0;  ///< increases from membership to membership; 0: none
   std::vector<process_id> members{};
-  std::int64_t origin = 0;  ///< number of the confirmed membership whose members had the state; 0: none
+  std::int64_t origin = 0;  ///< number of the newest confirmed membership before this one; 0: none
 
   bool contains(process_id peer) const;
   bool operator==(membership const&) const = default;
@@ -25,10 +25,12 @@ struct membership {
 
 /// State of a process, as the process reports it to the membership service.
 struct member_report {
-  bool trains = false;     ///< trains in `accepted`; otherwise waits for the next membership
-  std::int64_t step = 0;   ///< number of completed steps
-  membership accepted{};   ///< the last membership that the process has received
-  membership confirmed{};  ///< the last membership whose members have all begun
+  bool trains = false;             ///< trains in `accepted`; otherwise waits for the next membership
+  std::int64_t step = 0;           ///< number of completed steps
+  membership accepted{};           ///< the last membership that the process has received
+  std::int64_t loaded = 0;         ///< number of the last membership in which the process had the run's state
+  membership confirmed{};          ///< the last membership in which all members had the run's state
+  bool accepts_processes = false;  ///< processes may join while this process trains
   /// Processes whose connections to this process have ended.
   std::vector<process_id> lost{};
 
@@ -36,7 +38,9 @@ struct member_report {
   void withdraw(std::int64_t steps, std::vector<process_id> without);
   /// Accepts the next membership. Returns false for one that this process does not wait for.
   bool begin(process_id self, membership const& next);
-  /// All members of the accepted membership have begun.
+  /// This process has the state of the run in the accepted membership.
+  void load() { loaded = accepted.number; }
+  /// All members have the state of the run in the accepted membership.
   void confirm() { confirmed = accepted; }
 };
 
@@ -81,6 +85,8 @@ class membership_rules {
   /// The connection of a process has ended. The process may connect again. `by_its_kernel`: the operating
   /// system of the process closed the connection.
   void lose(process_id peer, bool by_its_kernel);
+  /// Returns whether enough members are left if this process leaves.
+  bool may_leave(process_id peer) const;
   /// A process has left on request, and never trains again.
   void leave(process_id peer);
   /// The answer to decision::claim. `is_ours`: no other side has claimed the number. nullopt: there is no
@@ -103,7 +109,7 @@ class membership_rules {
     bool ended_by_kernel = false;
     bool was_told_to_end = false;
   };
-  enum class share { none, half, most };
+  enum class quorum { none, half, majority };
 
   bool waits(process const& peer) const { return peer.is_connected && !peer.last.trains; }
   bool trains(process const& peer) const { return peer.is_connected && peer.last.trains; }
@@ -111,7 +117,7 @@ class membership_rules {
   bool may_still_connect(process_id peer, clock::time_point time) const;
   bool must_change(clock::time_point time) const;
   /// The part of the members of `last` that wait, of those that have not left.
-  share present(membership const& last) const;
+  quorum present(membership const& last) const;
   bool all_missing_ended_by_kernel(membership const& last) const;
   /// The newest membership that a waiting process reports.
   membership newest(membership member_report::*which) const;

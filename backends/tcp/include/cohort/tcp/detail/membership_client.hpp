@@ -16,7 +16,7 @@ namespace cohort::detail {
 /// Connection of a process to the membership service, on a thread. If the connection ends, the thread
 /// connects again; training continues without the service until the membership changes.
 ///
-/// Order     one thread at a time calls `first`, `next`, `confirm` and `leave`.
+/// Order     one thread at a time calls its functions.
 class membership_client {
  public:
   /// A membership that this process has accepted.
@@ -26,7 +26,7 @@ class membership_client {
   };
 
   /// `may_host`: called before each attempt to connect; may begin the service in this process. `ended`:
-  /// called on the thread when the membership ends; must not block.
+  /// called on the thread when the membership ends; may block for a second.
   membership_client(tcp_place where, std::string job, std::chrono::milliseconds silence,
                     std::function<void(bool is_new)> may_host, std::function<void()> ended);
   membership_client(membership_client const&) = delete;
@@ -43,13 +43,20 @@ class membership_client {
   /// Errors    as first.
   start next(std::int64_t step, std::vector<process_id> lost, std::vector<endpoint> addresses,
              std::chrono::milliseconds deadline);
-  /// All members of the current membership have begun.
+  /// This process, or all members, have the state of the run.
+  void load();
   void confirm();
+  /// Sets whether processes may join. After a call with false, returns when the service knows it, at most
+  /// after a second.
+  void accept_processes(bool accepts);
   /// Returns whether the service has ended the current membership. `ended` may have been called before the
   /// membership was connected.
   bool has_ended();
-  /// Leaves the job. Returns after the service has been told, at most after a second.
-  void leave();
+  /// Asks to leave the job. Returns false if too few processes would be left, or without an answer within 5 s.
+  bool leave();
+  /// This process has ended its part of the job. Returns after the service has been told, at most after a
+  /// second.
+  void quit();
 
  private:
   using clock = std::chrono::steady_clock;
@@ -75,8 +82,10 @@ class membership_client {
   bool is_outside_ = false;  // the job has begun without this process, which does not wait
   bool knows_job_ = false;   // the job has begun
   bool has_report_ = false;  // a report must be sent
-  bool has_ended_ = false;     // the current membership
-  bool leaves_ = false, has_left_ = false;
+  bool has_ended_ = false;   // the current membership
+  enum class farewell : std::uint8_t { none, asks, left, stays, quits, sent };
+  farewell farewell_ = farewell::none;
+  std::uint64_t reports_ = 0, received_ = 0;  // sent, and answered
   bool stops_ = false;
   std::optional<start> begun_{};
   std::string refusal_{}, status_{};

@@ -19,15 +19,17 @@ namespace cohort::detail {
 ///
 /// report   the state of the process; the first message of a connection
 /// beat     the process runs
-/// leave    the process leaves the job
+/// leave    the process asks to leave the job
+/// quit     the process has ended its part of the job
 struct member_message {
-  enum class kind : std::uint8_t { report, beat, leave };
+  enum class kind : std::uint8_t { report, beat, leave, quit };
 
   kind is = kind::beat;
   std::string job{};
   std::string host{};  ///< equal for the processes of one host
   process_id process = 0;
-  bool is_first = false;  ///< the process has not been told yet whether the job has begun without it
+  bool is_first = false;     ///< the process has not been told yet whether the job has begun without it
+  std::uint64_t serial = 0;  ///< number of the report
   member_report state{};
   std::vector<endpoint> addresses{};
 
@@ -41,12 +43,15 @@ struct member_message {
 /// begin      the next membership
 /// end        the membership ends: wait for the next one
 /// has_begun  answer to a report with is_first: the job has begun without this process
-/// waits      `text` says which processes are awaited
+/// received   answer to a report with this serial number; `text`: how many processes wait
+/// left       answer to `leave`: the process has left
+/// stays      answer to `leave`: too few processes would be left
 /// refused    `text` says why
 struct service_message {
-  enum class kind : std::uint8_t { begin, end, has_begun, waits, refused };
+  enum class kind : std::uint8_t { begin, end, has_begun, received, left, stays, refused };
 
-  kind is = kind::waits;
+  kind is = kind::received;
+  std::uint64_t serial = 0;
   std::string text{};
   membership next{};         ///< of `begin`
   tcp_membership members{};  ///< of `begin`
@@ -85,7 +90,8 @@ class membership_service {
     message_stream stream;
     endpoint from{};
     clock::time_point accepted{};
-    process_id process = 0;  // 0: unknown
+    process_id process = 0;   // 0: unknown
+    bool is_outside = false;  // the job has begun without this process, which does not wait to join
     bool ended = false;
   };
   struct place {
@@ -99,6 +105,7 @@ class membership_service {
   void handle(connection& peer, member_message const& message);
   void decide();
   void begin(membership const& next);
+  void dismiss_first();
   void send(process_id to, service_message const& message);
   void refuse(connection& peer, std::string const& why);
   /// Creates the file of a number in the directory of claims. Returns whether this call has created it;

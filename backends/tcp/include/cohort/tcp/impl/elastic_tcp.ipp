@@ -20,6 +20,7 @@ elastic_tcp::elastic_tcp(tcp_settings from, communicator_settings limits)
   std::vector<tcp_socket> listening = listen(addresses);
   if (std::optional<membership_client::start> begun = client_->first(addresses, how_.deadline)) {
     connect(std::move(listening), addresses, *std::move(begun));
+    confirm();  // all ranks begin with the same state
   } else {
     ranks_ = make_self(how_);
     waits_to_join_ = true;
@@ -29,16 +30,21 @@ elastic_tcp::elastic_tcp(tcp_settings from, communicator_settings limits)
 elastic_tcp::~elastic_tcp() {
   if (ranks_ && !waits_to_join_ && std::uncaught_exceptions() == 0) try {
       ranks_->barrier();  // the others need this rank until all have ended
-    } catch (communicator_error const&) {
+    } catch (std::exception const&) {
     }
-  client_->leave();
+  if (client_) client_->quit();
   client_.reset();
-  disconnect();
+  try {
+    disconnect();
+  } catch (std::exception const&) {
+  }
 }
 
 communicator& elastic_tcp::ranks() const {
-  if (!ranks_) throw rank_has_left({.what = "this rank has left the job"});
-  return *ranks_;
+  if (ranks_) return *ranks_;
+  if (has_left_) throw rank_has_left({.what = "this rank has left the job"});
+  throw communicator_error(
+      {.what = "this rank is in no membership", .expected = "a call of regroup that succeeds"});
 }
 
 void elastic_tcp::host_service(bool is_new) {
@@ -58,16 +64,12 @@ void elastic_tcp::host_service(bool is_new) {
 }
 
 void elastic_tcp::end_membership() noexcept {
-  std::shared_ptr<communicator> ranks;
-  {
-    std::lock_guard const lock(mutex_);
-    ranks = ranks_;
-  }
-  if (ranks) ranks->abort("the membership of the job changes", communicator_exit_status);
+  std::lock_guard const lock(mutex_);  // held for at most a second
+  if (ranks_) ranks_->abort("the membership of the job changes", communicator_exit_status);
 }
 
 void elastic_tcp::disconnect() {
-  std::shared_ptr<communicator> ranks;
+  std::unique_ptr<communicator> ranks;
   {
     std::lock_guard const lock(mutex_);
     ranks = std::move(ranks_);
@@ -80,8 +82,8 @@ void elastic_tcp::disconnect() {
   if (ranks->size() > 1) ranks->abort("the membership of the job changes", communicator_exit_status);
   ranks.reset();
   lost_.clear();
-  if (trouble_ && *trouble_)
-    for (int const rank : (*trouble_)->lost)
+  if (last_failure_ && *last_failure_)
+    for (int const rank : (*last_failure_)->lost)
       if (rank < std::ssize(now_.members)) lost_.push_back(now_.members[static_cast<std::size_t>(rank)]);
 }
 
@@ -100,29 +102,27 @@ void elastic_tcp::connect(std::vector<tcp_socket> listening, std::vector<endpoin
     require_encryption(from_, place_.identity, others);
   }
   now_ = std::move(begun.current);
-  trouble_ = std::make_shared<std::optional<failure_report>>();
-  std::shared_ptr<communicator> next = make_communicator(
+  last_failure_ = std::make_shared<std::optional<failure_report>>();
+  std::unique_ptr<communicator> next = make_communicator(
       std::make_unique<tcp_transport>(acceptor(std::move(listening), place_.identity, how_.log),
-                                      std::move(begun.ranks), place_.identity, how_, trouble_),
+                                      std::move(begun.ranks), place_.identity, how_, last_failure_),
       how_);
   {
     std::lock_guard const lock(mutex_);
     ranks_ = std::move(next);
   }
   if (client_->has_ended()) end_membership();
-  ranks_->barrier();
-  client_->confirm();
 }
 
 void elastic_tcp::regroup(std::int64_t step) {
   auto const limit = std::chrono::steady_clock::now() + how_.deadline;
   while (true) {
     disconnect();
-    auto const left =
+    auto const remaining =
         std::chrono::duration_cast<std::chrono::milliseconds>(limit - std::chrono::steady_clock::now());
     std::vector<endpoint> addresses;
     std::vector<tcp_socket> listening = listen(addresses);
-    membership_client::start begun = client_->next(step, lost_, addresses, left);
+    membership_client::start begun = client_->next(step, lost_, addresses, remaining);
     try {
       connect(std::move(listening), addresses, std::move(begun));
       waits_to_join_ = false;
@@ -133,10 +133,21 @@ void elastic_tcp::regroup(std::int64_t step) {
   }
 }
 
-void elastic_tcp::leave() {
-  client_->leave();
+void elastic_tcp::confirm() {
+  client_->load();
+  ranks().barrier();
+  client_->confirm();
+}
+
+void elastic_tcp::accept_processes(bool accepts) { client_->accept_processes(accepts); }
+
+bool elastic_tcp::leave() {
+  if (!client_->leave()) return false;
+  has_left_ = true;
+  client_.reset();
   disconnect();
   if (service_) service_->wait_for_successor(now_.number, std::chrono::seconds(2));
+  return true;
 }
 
 int elastic_tcp::abort(std::string const& why, int exit_status) noexcept {

@@ -45,6 +45,14 @@ void membership_rules::lose(process_id peer, bool by_its_kernel) {
   found->second.ended_by_kernel = by_its_kernel;
 }
 
+bool membership_rules::may_leave(process_id peer) const {
+  auto const others = std::ranges::count_if(current_.members, [&](process_id id) {
+    auto const found = processes_.find(id);
+    return id != peer && found != processes_.end() && found->second.is_connected;
+  });
+  return others >= how_.least;
+}
+
 void membership_rules::leave(process_id peer) {
   lose(peer, true);
   if (auto const found = processes_.find(peer); found != processes_.end()) found->second.has_left = true;
@@ -73,24 +81,28 @@ bool membership_rules::must_change(clock::time_point time) const {
     bool const is_there = found == processes_.end() ? may_still_connect(id, time) : trains(found->second);
     if (!is_there) return true;
   }
+  bool const accept = std::ranges::all_of(current_.members, [&](process_id id) {
+    auto const found = processes_.find(id);
+    return found != processes_.end() && found->second.last.accepts_processes;
+  });
   return std::ranges::any_of(processes_, [&](auto const& entry) {
     auto const& [id, peer] = entry;
     bool const is_outside = trains(peer) && peer.last.accepted.number < current_.number;
-    bool const can_join = waits(peer) && std::ssize(current_.members) < how_.most;
+    bool const can_join = accept && waits(peer) && std::ssize(current_.members) < how_.most;
     return is_outside || can_join;
   });
 }
 
-membership_rules::share membership_rules::present(membership const& last) const {
+membership_rules::quorum membership_rules::present(membership const& last) const {
   int present_members = 0, all = 0;
   for (process_id const id : last.members) {
     auto const found = processes_.find(id);
     all += found == processes_.end() || !found->second.has_left;
     present_members += found != processes_.end() && waits(found->second);
   }
-  return 2 * present_members > all                           ? share::most
-         : present_members > 0 && 2 * present_members == all ? share::half
-                                                             : share::none;
+  return 2 * present_members > all                           ? quorum::majority
+         : present_members > 0 && 2 * present_members == all ? quorum::half
+                                                             : quorum::none;
 }
 
 bool membership_rules::all_missing_ended_by_kernel(membership const& last) const {
@@ -130,14 +142,17 @@ void membership_rules::form(clock::time_point time, decision& result) {
     return found != processes_.end() && waits(found->second);
   });
   if (current_.number > 0 && !has_member) return;
-  bool const has_state = confirmed.number >= std::max(accepted.origin, current_.origin);
+  std::int64_t loaded = 0;
+  for (auto const& [id, peer] : processes_)
+    if (waits(peer)) loaded = std::max(loaded, peer.last.loaded);
+  bool const has_state = loaded >= std::max(accepted.origin, current_.origin);
   if (!has_state || waiting() < how_.least) return;  // before a claim, which another side may need
   for (membership const* last : {&confirmed, &accepted}) {
     if (std::ranges::any_of(last->members, [&](process_id id) { return may_still_connect(id, time); }))
       return;
-    share const present_members = last->number == 0 ? share::most : present(*last);
-    if (present_members == share::most) continue;
-    if (present_members == share::none) return;
+    quorum const present_members = last->number == 0 ? quorum::majority : present(*last);
+    if (present_members == quorum::majority) continue;
+    if (present_members == quorum::none) return;
     auto const answer = claims_.find(last->number);
     if (answer == claims_.end()) {
       result.claim = last->number;
@@ -148,7 +163,7 @@ void membership_rules::form(clock::time_point time, decision& result) {
   std::vector<std::tuple<bool, std::int64_t, std::int64_t, process_id>> order;
   for (auto const& [id, peer] : processes_) {
     if (!waits(peer)) continue;
-    bool const stays = confirmed.number > 0 && peer.last.confirmed.number == confirmed.number;
+    bool const stays = loaded > 0 && peer.last.loaded == loaded;
     auto const rank = std::ranges::find(confirmed.members, id) - confirmed.members.begin();
     order.emplace_back(!stays, stays ? -peer.last.step : 0, stays ? rank : peer.arrival, id);
   }

@@ -34,7 +34,7 @@ membership_client::~membership_client() {
     std::lock_guard const lock(mutex_);
     stops_ = true;
   }
-  thread_.join();  // bounded: the thread sleeps at most 20 ms
+  thread_.join();  // bounded: by a second, see `ended`
 }
 
 std::optional<membership_client::start> membership_client::first(std::vector<endpoint> addresses,
@@ -55,6 +55,7 @@ membership_client::start membership_client::next(std::int64_t step, std::vector<
     addresses_ = std::move(addresses);
     begun_.reset();
     is_outside_ = false;
+    refusal_.clear();
     state_.withdraw(step, std::move(lost));
     has_report_ = true;
   }
@@ -77,6 +78,12 @@ std::optional<membership_client::start> membership_client::wait(std::chrono::mil
                                 : status_});
 }
 
+void membership_client::load() {
+  std::lock_guard const lock(mutex_);
+  state_.load();
+  has_report_ = true;
+}
+
 void membership_client::confirm() {
   std::lock_guard const lock(mutex_);
   state_.confirm();
@@ -88,10 +95,25 @@ bool membership_client::has_ended() {
   return has_ended_;
 }
 
-void membership_client::leave() {
+void membership_client::accept_processes(bool accepts) {
   std::unique_lock lock(mutex_);
-  leaves_ = true;
-  changed_.wait_for(lock, std::chrono::seconds(1), [&] { return has_left_; });
+  state_.accepts_processes = accepts;
+  has_report_ = true;
+  std::uint64_t const wanted = reports_ + 1;
+  if (!accepts) changed_.wait_for(lock, std::chrono::seconds(1), [&] { return received_ >= wanted; });
+}
+
+bool membership_client::leave() {
+  std::unique_lock lock(mutex_);
+  farewell_ = farewell::asks;
+  changed_.wait_for(lock, std::chrono::seconds(5), [&] { return farewell_ != farewell::asks; });
+  return std::exchange(farewell_, farewell::none) == farewell::left;
+}
+
+void membership_client::quit() {
+  std::unique_lock lock(mutex_);
+  farewell_ = farewell::quits;
+  changed_.wait_for(lock, std::chrono::seconds(1), [&] { return farewell_ == farewell::sent; });
 }
 
 void membership_client::connect() {
@@ -131,8 +153,15 @@ void membership_client::handle(service_message message) {
         is_first_ = false;
         knows_job_ = true;
         break;
-      case service_message::kind::waits:
+      case service_message::kind::received:
+        received_ = message.serial;
         status_ = make_printable(message.text);
+        break;
+      case service_message::kind::left:
+        if (farewell_ == farewell::asks) farewell_ = farewell::left;
+        break;
+      case service_message::kind::stays:
+        if (farewell_ == farewell::asks) farewell_ = farewell::stays;
         break;
       case service_message::kind::refused:
         refusal_ = std::move(message.text);
@@ -153,6 +182,7 @@ void membership_client::send_report() {
                .host = where_.host,
                .process = self_,
                .is_first = is_first_,
+               .serial = ++reports_,
                .state = state_,
                .addresses = addresses_};
   }
@@ -160,12 +190,13 @@ void membership_client::send_report() {
 }
 
 void membership_client::run() noexcept {
+  bool has_asked = false;
   while (true) {
-    bool leaves = false;
+    farewell wanted{};
     {
       std::lock_guard const lock(mutex_);
-      if (stops_) return;
-      leaves = leaves_;
+      if (stops_ || farewell_ == farewell::left) return;  // a further report would announce this process
+      wanted = farewell_;
     }
     try {
       if (!stream_ && clock::now() >= next_attempt_) connect();
@@ -175,16 +206,24 @@ void membership_client::run() noexcept {
           next_beat_ = time + silence_ / 8;
           stream_->send(member_message{.is = member_message::kind::beat}.encoded());
         }
-        if (leaves) stream_->send(member_message{.is = member_message::kind::leave}.encoded());
+        bool const asks = wanted == farewell::asks || wanted == farewell::quits;
+        if (asks && !std::exchange(has_asked, true))
+          stream_->send(member_message{.is = wanted == farewell::asks ? member_message::kind::leave
+                                                                      : member_message::kind::quit}
+                            .encoded());
+        if (!asks) has_asked = false;
         while (std::optional<std::vector<std::byte>> const message = stream_->advance())
           handle(service_message::decoded(*message));
-        if (leaves && stream_->is_flushed()) {
+        if (wanted == farewell::quits && stream_->is_flushed()) {
           std::lock_guard const lock(mutex_);
-          has_left_ = true;
+          farewell_ = farewell::sent;
           changed_.notify_all();
-          return;  // a further report would announce this process again
+          return;
         }
-        if (!stream_->failure().empty()) stream_.reset();
+        if (!stream_->failure().empty()) {
+          stream_.reset();
+          has_asked = false;
+        }
       }
     } catch (std::exception const& problem) {
       std::lock_guard const lock(mutex_);

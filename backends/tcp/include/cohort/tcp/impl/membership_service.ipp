@@ -40,9 +40,12 @@ std::vector<std::byte> member_message::encoded() const {
   to.put(host);
   to.put(process);
   to.put(static_cast<std::uint8_t>(is_first));
+  to.put(serial);
   to.put(static_cast<std::uint8_t>(state.trains));
+  to.put(static_cast<std::uint8_t>(state.accepts_processes));
   to.put(static_cast<std::uint64_t>(state.step));
   put_membership(to, state.accepted);
+  to.put(static_cast<std::uint64_t>(state.loaded));
   put_membership(to, state.confirmed);
   to.put(static_cast<std::uint32_t>(state.lost.size()));
   for (process_id const id : state.lost) to.put(id);
@@ -62,19 +65,22 @@ member_message member_message::decoded(std::span<std::byte const> bytes) {
     found.host = from.text();
     found.process = from.number<process_id>();
     found.is_first = from.number<std::uint8_t>() != 0;
+    found.serial = from.number<std::uint64_t>();
     found.state.trains = from.number<std::uint8_t>() != 0;
+    found.state.accepts_processes = from.number<std::uint8_t>() != 0;
     found.state.step = static_cast<std::int64_t>(from.number<std::uint64_t>());
     found.state.accepted = membership_in(from);
+    found.state.loaded = static_cast<std::int64_t>(from.number<std::uint64_t>());
     found.state.confirmed = membership_in(from);
     for (std::uint32_t left = from.count(sizeof(process_id)); left > 0; --left)
       found.state.lost.push_back(from.number<process_id>());
     found.addresses = from.addresses();
   }
   from.end();
-  if (found.is > kind::leave)
+  if (found.is > kind::quit)
     throw communicator_error({.what = "a message of a process is damaged",
                               .where = "rendezvous",
-                              .expected = "report, beat or leave",
+                              .expected = "report, beat, leave or quit",
                               .got = {static_cast<int>(found.is)}});
   return found;
 }
@@ -82,6 +88,7 @@ member_message member_message::decoded(std::span<std::byte const> bytes) {
 std::vector<std::byte> service_message::encoded() const {
   message_bytes to;
   to.put(static_cast<std::uint8_t>(is));
+  to.put(serial);
   to.put(text);
   put_membership(to, next);
   put_members(to, members);
@@ -91,6 +98,7 @@ std::vector<std::byte> service_message::encoded() const {
 service_message service_message::decoded(std::span<std::byte const> bytes) {
   message_bytes from(bytes);
   service_message found{.is = static_cast<kind>(from.number<std::uint8_t>())};
+  found.serial = from.number<std::uint64_t>();
   found.text = from.text();
   found.next = membership_in(from);
   found.members = members_in(from);
@@ -186,7 +194,7 @@ void membership_service::read(connection& peer) {
       return;
     }
     if (!message) {
-      if (peer.process == 0 && clock::now() > peer.accepted + time_to_report)
+      if (peer.process == 0 && !peer.is_outside && clock::now() > peer.accepted + time_to_report)
         refuse(peer, "it has not reported its state in time");
       return;
     }
@@ -200,9 +208,16 @@ void membership_service::read(connection& peer) {
 
 void membership_service::handle(connection& peer, member_message const& message) {
   if (message.is == member_message::kind::beat) return rules_.hear(peer.process, clock::now());
-  if (message.is == member_message::kind::leave) {
-    rules_.leave(peer.process);
-    peer.ended = true;
+  auto const answer = [&](service_message const& text) {
+    peer.stream.send(text.encoded());
+    peer.stream.advance();
+  };
+  if (message.is != member_message::kind::report) {
+    bool const leaves = message.is == member_message::kind::quit || rules_.may_leave(peer.process);
+    if (message.is == member_message::kind::leave)
+      answer({.is = leaves ? service_message::kind::left : service_message::kind::stays});
+    if (leaves) rules_.leave(peer.process);
+    peer.ended = message.is == member_message::kind::quit;
     return;
   }
   if (message.job != job_)
@@ -214,16 +229,32 @@ void membership_service::handle(connection& peer, member_message const& message)
     if (&other != &peer && other.process == message.process) other.ended = true;
   peer.process = message.process;
   places_[message.process] = {message.host, message.addresses};
-  if (message.is_first) {
-    if (rules_.current().number > 0) {
-      peer.stream.send(service_message{.is = service_message::kind::has_begun}.encoded());
-      peer.process = 0;
-      peer.accepted = clock::now();
-      return;
-    }
-    first_.push_back(message.process);
+  peer.is_outside = message.is_first && rules_.current().number > 0;
+  if (peer.is_outside) {
+    peer.process = 0;
+    return answer({.is = service_message::kind::has_begun});
   }
+  if (message.is_first) first_.push_back(message.process);
   rules_.report(message.process, message.state, clock::now());
+  if (rules_.current().number > 0) dismiss_first();
+  answer(
+      {.is = service_message::kind::received,
+       .serial = message.serial,
+       .text = text_of({rules_.waiting(), " processes wait, at least ", how_.rules.least, " are needed"})});
+}
+
+/// Tells the processes that wait for the first membership, and are not in it, that the job has begun.
+void membership_service::dismiss_first() {
+  for (process_id const id : std::exchange(first_, {})) {
+    if (rules_.current().contains(id)) continue;
+    rules_.leave(id);
+    send(id, {.is = service_message::kind::has_begun});
+    for (connection& peer : connections_)
+      if (peer.process == id) {
+        peer.process = 0;
+        peer.is_outside = true;
+      }
+  }
 }
 
 void membership_service::send(process_id to, service_message const& message) {
@@ -277,12 +308,7 @@ void membership_service::begin(membership const& next) {
     message.members.rank = static_cast<int>(rank);
     send(next.members[rank], message);
   }
-  for (process_id const peer : first_)
-    if (!next.contains(peer)) {
-      rules_.leave(peer);
-      send(peer, {.is = service_message::kind::has_begun});
-    }
-  first_.clear();
+  dismiss_first();
   std::erase_if(places_, [&](auto const& entry) {
     return !next.contains(entry.first) && std::ranges::none_of(connections_, [&](connection const& peer) {
       return peer.process == entry.first;
