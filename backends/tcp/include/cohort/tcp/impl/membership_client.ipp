@@ -107,7 +107,9 @@ bool membership_client::leave() {
   std::unique_lock lock(mutex_);
   farewell_ = farewell::asks;
   changed_.wait_for(lock, std::chrono::seconds(5), [&] { return farewell_ != farewell::asks; });
-  return std::exchange(farewell_, farewell::none) == farewell::left;
+  if (farewell_ == farewell::left) return true;
+  farewell_ = farewell::none;
+  return false;
 }
 
 void membership_client::quit() {
