@@ -102,6 +102,8 @@ class model_content {
   /// Adds a text of a strategy ("strategy/…"), of a listener ("listener/…") or about the data ("data/…").
   model_content& add_metadata(std::string key, std::string text);
 
+  /// Returns whether parameters and state are read when the model is written.
+  bool is_deferred() const { return source_.is_deferred; }
   /// Returns the elements of one of the tensors; if they are deferred, until the next call.
   tensor_view read(stored_tensor const& tensor) const;
   std::span<stored_tensor const> tensors() const&;
