@@ -11,6 +11,8 @@
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -251,6 +253,30 @@ TEST(model_file, reads_the_same_values_on_demand) {
   io::write_file(path, bytes);
   EXPECT_NE(refusal_of<data_error>([&] { model_file::open_on_demand(path); }).find("damaged"),
             std::string::npos);
+}
+
+TEST(model_file, refuses_a_file_that_changes_between_the_reads_on_demand) {
+  scratch_folder const folder;
+  graph const net = small();
+  stored<float> from(net), to(net);
+  from.initialise(7);
+  std::string const bytes = written(net, from), path = folder / "model.safetensors";
+  auto const open = [&] {
+    io::write_file(path, bytes);
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type());
+    return model_file::open_on_demand(path);
+  };
+  model_file const replaced = open();
+  io::write_file(path, std::string(bytes.size(), ' '));  // another file of this name
+  replaced.read_parameters(net, to);
+  EXPECT_EQ(numbers<float>(to), numbers<float>(from));
+  model_file const rewritten = open();
+  std::ofstream(path, std::ios::in | std::ios::out) << bytes;  // the same file, of equal length
+  EXPECT_NE(refusal_of<data_error>([&] { rewritten.read_parameters(net, to); }).find("the file has changed"),
+            std::string::npos);
+  std::uint64_t const version = static_cast<parameter_set&>(to).version();
+  EXPECT_THROW(rewritten.read_parameters(to), data_error);
+  EXPECT_NE(static_cast<parameter_set&>(to).version(), version);
 }
 
 TEST(model_file, contains_the_position_in_the_epoch_which_older_files_lack) {
