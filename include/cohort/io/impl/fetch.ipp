@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -48,9 +47,9 @@ inline int above_standard_streams(int descriptor) {
 struct owned_pipe {
   int ends[2];
   owned_pipe() {
-    int made[2];
-    if (::pipe2(made, O_CLOEXEC) != 0) refuse_file("cannot create a pipe", "fetch", errno);
-    owned_descriptor const reading(made[0]), writing(made[1]);
+    int opened[2];
+    if (::pipe2(opened, O_CLOEXEC) != 0) refuse_file("cannot create a pipe", "fetch", errno);
+    owned_descriptor const reading(opened[0]), writing(opened[1]);
     ends[0] = above_standard_streams(reading.number);
     if (ends[0] >= 0) ends[1] = above_standard_streams(writing.number);
     if (ends[0] >= 0 && ends[1] >= 0) return;
@@ -187,6 +186,8 @@ class file_fetcher {
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
     owned_pipe failure;  // receives the error number of execute
+    if (::fcntl(failure.ends[0], F_SETFL, O_NONBLOCK) != 0)
+      refuse_file("cannot start a process", name, errno);
     ::pid_t const child = ::fork();
     if (child < 0) refuse_file("cannot start a process", name, errno);
     if (child == 0) {
@@ -200,9 +201,9 @@ class file_fetcher {
     int error_number = 0;
     try {
       int const got = wait_until(end, name, "the command's start", [&]() -> std::optional<int> {
-        ::pollfd ready{.fd = failure.ends[0], .events = POLLIN, .revents = 0};
-        if (::poll(&ready, 1, 0) <= 0) return std::nullopt;
-        return static_cast<int>(::read(failure.ends[0], &error_number, sizeof error_number));
+        ::ssize_t const count = ::read(failure.ends[0], &error_number, sizeof error_number);
+        if (count < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+        return static_cast<int>(count);
       });
       if (got <= 0) return child;
     } catch (...) {
