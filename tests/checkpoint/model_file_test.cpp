@@ -7,12 +7,14 @@
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/communicator/launch.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -277,6 +279,28 @@ TEST(model_file, refuses_a_file_that_changes_between_the_reads_on_demand) {
   std::uint64_t const version = static_cast<parameter_set&>(to).version();
   EXPECT_THROW(rewritten.read_parameters(to), data_error);
   EXPECT_NE(static_cast<parameter_set&>(to).version(), version);
+}
+
+TEST(model_content, that_is_deferred_fails_on_all_ranks_if_one_cannot_read_it) {
+  scratch_folder const folder;
+  auto const save = [&](communicator& world) {
+    graph const net = small();
+    stored<float> from(net);
+    auto const read = [&](detail::model_tensor const&, std::byte*) -> bool {
+      if (world.rank() == 0) throw std::bad_alloc();
+      world.barrier();
+      return false;
+    };
+    model_content content(net, {.read = read, .is_deferred = true});
+    content.add_parameters(from);
+    if (world.rank() == 0)
+      EXPECT_THROW(detail::save_model_of_ranks(world, folder / "model.safetensors", content), std::bad_alloc);
+    else
+      EXPECT_THROW(detail::save_model_of_ranks(world, std::nullopt, content), communicator_error);
+  };
+  communicator_settings const patient{.deadline = std::chrono::minutes(10)};
+  EXPECT_THROW(launch<threads>(2, patient, save), communicator_error);  // the communicator was aborted
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(model_file, contains_the_position_in_the_epoch_which_older_files_lack) {

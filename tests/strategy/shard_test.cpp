@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/training/checkpoint_listener.hpp>
 #include <cohort/training/checkpoints.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/training_loop.hpp>
@@ -131,6 +132,26 @@ TEST(sharded_gradients, free_the_memory_of_other_ranks_parts) {
     for (std::byte const* const part : run.state().workers->gradients().all())
       resident += resident_bytes(part, arena);
     EXPECT_LT(resident, memory.gradients);
+  });
+}
+
+struct unsaved_listener final : listener {
+  std::string name() const override { return "unsaved"; }
+  std::string state() const override { return "\xff"; }
+  void restore(std::string_view) override {}
+};
+
+TEST(sharded, fails_on_all_ranks_if_the_first_rank_cannot_save_a_listener) {
+  scratch_folder const folder;
+  launch<threads>(2, {.deadline = std::chrono::minutes(10)}, [&](communicator& world) {
+    bright_thirds const examples(16);
+    training run = trainer<narrow>(tall, world, allreduce{.shard = shard::optimizer_state},
+                                   settings_of({.rule = adam{}}));
+    unsaved_listener unsaved;
+    checkpoint_listener saving(folder.path(), 1, 1, {});
+    run.fit(examples.data(), {.batch = 4, .epochs = 1, .listeners = {&unsaved, &saving}});
+    EXPECT_NE(saving.last_error().find("UTF-8"), std::string::npos) << saving.last_error();
+    EXPECT_NO_THROW(run.save(folder / "model.safetensors", true));  // the ranks are still in step
   });
 }
 

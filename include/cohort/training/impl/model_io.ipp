@@ -20,7 +20,7 @@ void training::save(std::string const& path, bool optimizer_state) {
   auto const write = [&] {
     bool const is_first = state_->world->rank() == 0;
     if (is_first || written.is_deferred())
-      detail::save_model_of_ranks(is_first ? std::optional(path) : std::nullopt, written);
+      detail::save_model_of_ranks(*state_->world, is_first ? std::optional(path) : std::nullopt, written);
     return std::string();
   };
   if (state_->world->size() == 1)
