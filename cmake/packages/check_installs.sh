@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs Cohort in each way that docs/install.md describes, runs a program with each installation, and
+# Installs Cohort by the Debian packages, Conan and FetchContent, runs a program with each installation, and
 # prints a table of the results.
 #
 #   bash cmake/packages/check_installs.sh PACKAGES [PART...]

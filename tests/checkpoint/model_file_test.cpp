@@ -7,10 +7,14 @@
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/communicator/launch.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <new>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -251,6 +255,52 @@ TEST(model_file, reads_the_same_values_on_demand) {
   io::write_file(path, bytes);
   EXPECT_NE(refusal_of<data_error>([&] { model_file::open_on_demand(path); }).find("damaged"),
             std::string::npos);
+}
+
+TEST(model_file, refuses_a_file_that_changes_between_the_reads_on_demand) {
+  scratch_folder const folder;
+  graph const net = small();
+  stored<float> from(net), to(net);
+  from.initialise(7);
+  std::string const bytes = written(net, from), path = folder / "model.safetensors";
+  auto const open = [&] {
+    io::write_file(path, bytes);
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type());
+    return model_file::open_on_demand(path);
+  };
+  model_file const replaced = open();
+  io::write_file(path, std::string(bytes.size(), ' '));  // another file of this name
+  replaced.read_parameters(net, to);
+  EXPECT_EQ(numbers<float>(to), numbers<float>(from));
+  model_file const rewritten = open();
+  std::ofstream(path, std::ios::in | std::ios::out) << bytes;  // the same file, of equal length
+  EXPECT_NE(refusal_of<data_error>([&] { rewritten.read_parameters(net, to); }).find("the file has changed"),
+            std::string::npos);
+  std::uint64_t const version = static_cast<parameter_set&>(to).version();
+  EXPECT_THROW(rewritten.read_parameters(to), data_error);
+  EXPECT_NE(static_cast<parameter_set&>(to).version(), version);
+}
+
+TEST(model_content, that_is_deferred_fails_on_all_ranks_if_one_cannot_read_it) {
+  scratch_folder const folder;
+  auto const save = [&](communicator& world) {
+    graph const net = small();
+    stored<float> from(net);
+    auto const read = [&](detail::model_tensor const&, std::byte*) -> bool {
+      if (world.rank() == 0) throw std::bad_alloc();
+      world.barrier();
+      return false;
+    };
+    model_content content(net, {.read = read, .is_deferred = true});
+    content.add_parameters(from);
+    if (world.rank() == 0)
+      EXPECT_THROW(detail::save_model_of_ranks(world, folder / "model.safetensors", content), std::bad_alloc);
+    else
+      EXPECT_THROW(detail::save_model_of_ranks(world, std::nullopt, content), communicator_error);
+  };
+  communicator_settings const patient{.deadline = std::chrono::minutes(10)};
+  EXPECT_THROW(launch<threads>(2, patient, save), communicator_error);  // the communicator was aborted
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(model_file, contains_the_position_in_the_epoch_which_older_files_lack) {

@@ -312,6 +312,19 @@ TEST(onnx_joined_batches, are_not_changed_by_operators_on_other_axes) {
         std::string::npos);
 }
 
+TEST(onnx_joined_batches, refuse_a_matrix_of_indices) {
+  onnx_tensor zero = ints("zero", {0});
+  zero.dims = {1, 1};
+  for (std::int64_t const axis : {1, 2})
+    EXPECT_NE(refused(between_joined_rows({op("Gather", {"rows", "zero"}, {"matrix"}, {whole("axis", axis)}),
+                                           op("ReduceMax", {"matrix"}, {"result"},
+                                              {list("axes", {1}), whole("keepdims", 0)})},
+                                          {-1, 2, 2}, {zero}))
+                  .find("the node selects several elements of a value"),
+              std::string::npos)
+        << axis;
+}
+
 TEST(onnx_flatten, refuses_axes_before_the_batch_is_complete) {
   EXPECT_NE(refused(model_of({2, 2}, {op("Flatten", {"x"}, {"y"}, {whole("axis", 0)})})), "");
   EXPECT_NE(refused(model_of({2, 2}, {op("Flatten", {"x"}, {"y"}, {whole("axis", 2)})})), "");

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <filesystem>
 
 #include <cohort/io/fetch.hpp>
@@ -172,6 +174,28 @@ TEST(fetch, reports_a_command_that_fails) {
   expect_parts(refused<file_error>([&] { fetch({"a"}, missing); }),
                {"cannot be started", "no-such-program", "No such file"});
   EXPECT_EQ(far.copies(), std::vector<std::string>());
+}
+
+TEST(fetch, gives_a_command_its_streams_if_this_process_has_closed_its_own) {
+  remote const far;
+  std::string const name = far.file("a", "one");
+  ::pid_t const child = ::fork();
+  if (child == 0) {
+    for (int stream : {0, 1, 2}) ::close(stream);
+    try {
+      fetch({name}, far.shell("cat; echo ignored; cp \"$1\" \"$2\""));
+      fetch({name}, far.shell("echo 'no credentials' >&2; exit 3"));
+    } catch (file_error const& failure) {
+      ::_exit(std::string(failure.what()).find("exit status 3: no credentials") != std::string::npos ? 42
+                                                                                                     : 2);
+    } catch (...) {
+    }
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 42) << status;
+  EXPECT_EQ(far.copies().size(), 1U);
 }
 
 TEST(fetch, stores_no_copy_if_the_exit_status_is_unknown) {

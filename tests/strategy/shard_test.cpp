@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/training/checkpoint_listener.hpp>
 #include <cohort/training/checkpoints.hpp>
+#include <cohort/training/detail/model_transfer.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/training_loop.hpp>
 #include <cstdint>
@@ -134,6 +136,37 @@ TEST(sharded_gradients, free_the_memory_of_other_ranks_parts) {
   });
 }
 
+TEST(saved_model, is_copied_only_on_the_ranks_that_write_or_send_it) {
+  for (shard const what : {shard::nothing, shard::optimizer_state})
+    launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+      bright_thirds const examples(16);
+      training run = trainer<narrow>(tall, world, allreduce{.shard = what}, settings_of({.rule = adam{}}));
+      run.fit(examples.data(), {.batch = 4});
+      model_content const content = detail::consensus_model(run.state(), true, false);
+      EXPECT_EQ(content.tensors().empty(), what == shard::nothing && world.rank() == 1);
+    });
+}
+
+struct unsaved_listener final : listener {
+  std::string name() const override { return "unsaved"; }
+  std::string state() const override { return "\xff"; }
+  void restore(std::string_view) override {}
+};
+
+TEST(sharded, fails_on_all_ranks_if_the_first_rank_cannot_save_a_listener) {
+  scratch_folder const folder;
+  launch<threads>(2, {.deadline = std::chrono::minutes(10)}, [&](communicator& world) {
+    bright_thirds const examples(16);
+    training run = trainer<narrow>(tall, world, allreduce{.shard = shard::optimizer_state},
+                                   settings_of({.rule = adam{}}));
+    unsaved_listener unsaved;
+    checkpoint_listener saving(folder.path(), 1, 1, {});
+    run.fit(examples.data(), {.batch = 4, .epochs = 1, .listeners = {&unsaved, &saving}});
+    EXPECT_NE(saving.last_error().find("UTF-8"), std::string::npos) << saving.last_error();
+    EXPECT_NO_THROW(run.save(folder / "model.safetensors", true));  // the ranks are still in step
+  });
+}
+
 TEST(sharded, counts_only_its_part_towards_the_allowed_memory) {
   launch<threads>(4, [](communicator& world) {
     training_settings settings = settings_of({.rule = adam{}});
@@ -228,15 +261,23 @@ struct spoiling final : strategy {
   std::unique_ptr<strategy> real;
 };
 
+/// The version of the parameters after each step.
+struct versions final : listener {
+  std::vector<std::uint64_t> all;
+  void on_step(training& run, step_report const&) override { all.push_back(run.parameters().version()); }
+};
+
 TEST(sharded, skips_a_step_on_all_ranks_if_a_sum_of_one_rank_is_not_finite) {
   launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
     bright_thirds const examples(48);
     training_settings settings = with_state();
     settings.not_finite = when_not_finite::skip;
     training run = trainer<narrow>(tall, world, std::make_unique<spoiling>(world), settings);
-    fit_report const report = run.fit(examples.data(), {.batch = 4});
+    versions seen;
+    fit_report const report = run.fit(examples.data(), {.batch = 4, .listeners = {&seen}});
     EXPECT_EQ(report.steps, 4);
     EXPECT_EQ(report.skipped, 1);
+    EXPECT_NE(std::ranges::adjacent_find(seen.all), seen.all.end());  // the skipped step changes nothing
     EXPECT_TRUE(same_text(world, run.checksum()));
     for (float const w : parameters_of<float>(run)) ASSERT_TRUE(std::isfinite(w));
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cohort/communicator/all_or_none.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/data/batch_view.hpp>
 #include <cohort/data/dataset.hpp>
@@ -199,10 +200,12 @@ void write_column(document_call const& call, cohort::dataset const& data, std::s
     return data.describe().keyed ? std::string(example.key) : std::to_string(i);
   };
   std::vector<double> numbers(static_cast<std::size_t>(data.size()));
-  for (std::int64_t i = world.rank(); i < data.size(); i += world.size()) {
-    std::string const key = read(i);
-    numbers[static_cast<std::size_t>(i)] = number_of(example, key);
-  }
+  cohort::all_or_none(world, "features", "cannot compute the numbers of a top", [&] {
+    for (std::int64_t i = world.rank(); i < data.size(); i += world.size()) {
+      std::string const key = read(i);
+      numbers[static_cast<std::size_t>(i)] = number_of(example, key);
+    }
+  });
   world.allreduce(std::span(numbers));
   if (world.rank() != 0) return;
   std::string text = "key,";

@@ -19,6 +19,8 @@
 
 namespace cohort {
 
+class communicator;
+
 /// Non-owning view of the optimizers' state.
 ///
 /// Shapes    array k is an arena with the size and layouts of the master parameters. The arena contains state
@@ -66,8 +68,8 @@ std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimiz
                                         std::span<std::byte* const> arrays, std::byte* average);
 
 /// Returns the hash of the metadata except "content_hash", and of names and bytes of the tensors. The hash
-/// does not depend on tensor order, on the spelling of the header, or on types and shapes. `read`: see
-/// write_safetensors.
+/// does not depend on tensor order, on the spelling of the header, or on types and shapes. If `read` is set,
+/// it returns a tensor's elements; otherwise the views have them.
 std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_metadata const& metadata,
                            tensor_reader const& read = {});
 
@@ -102,6 +104,8 @@ class model_content {
   /// Adds a text of a strategy ("strategy/…"), of a listener ("listener/…") or about the data ("data/…").
   model_content& add_metadata(std::string key, std::string text);
 
+  /// Returns whether parameters and state are read when the model is written.
+  bool is_deferred() const { return source_.is_deferred; }
   /// Returns the elements of one of the tensors; if they are deferred, until the next call.
   tensor_view read(stored_tensor const& tensor) const;
   std::span<stored_tensor const> tensors() const&;
@@ -142,9 +146,16 @@ std::uint64_t save_model(std::string const& path, graph_view net, parameter_set 
 
 namespace detail {
 
+/// Throws the data_error of write_model.
+void check_model(model_content const& content);
+
 /// Like save_model, but collective if the model's tensors are deferred: a rank without a path sends its
 /// parts.
-std::uint64_t save_model_of_ranks(std::optional<std::string> const& path, model_content const& content);
+///
+/// Errors    file_error, after all parts were exchanged. After another error of one rank, the other ranks
+///           throw a communicator_error.
+std::uint64_t save_model_of_ranks(communicator& world, std::optional<std::string> const& path,
+                                  model_content const& content);
 
 }  // namespace detail
 

@@ -46,7 +46,7 @@ void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> a
 ///           data_error naming the file and the defect: damage (detected by a hash of the content), another
 ///           network, a tensor that is missing, unexpected or of another shape, or a negative running
 ///           variance.
-///           All checks precede the first write.
+///           All checks precede the first write. If a later read on demand fails, the values are unspecified.
 /// Exact     values of the same type keep their bits; f64 is rounded to the nearest f32; f32 to f64 is exact.
 class model_file {
  public:
@@ -55,6 +55,9 @@ class model_file {
   /// Reads a model from a file, but keeps only a strategy's state in memory. Reads each other tensor, to
   /// check the hash, and again when it is used; `file()` has no data of these tensors. One thread at a
   /// time may use the result.
+  ///
+  /// Errors    every later read throws data_error if the file was written to since it was opened. A file that
+  ///           was renamed, removed or replaced is read on.
   static model_file open_on_demand(std::string const& path);
   /// Reads a model from a stream.
   static model_file read(io::byte_stream_ref in, std::string const& name = "stream",

@@ -7,8 +7,8 @@
 
 namespace cohort {
 
-/// Writes tensors and metadata in the safetensors format. Equal arguments give equal bytes. `read`: returns
-/// the elements of a tensor when they are written; empty: the views have them.
+/// Writes tensors and metadata in the safetensors format. Equal arguments give equal bytes. If `read` is set,
+/// it returns a tensor's elements; otherwise the views have them.
 ///
 /// Shapes    any, including scalars and tensors without elements.
 /// Order     in the file by element size, largest first; tensors of equal element size keep the given order.
@@ -17,6 +17,13 @@ namespace cohort {
 /// Source    https://huggingface.co/docs/safetensors
 void write_safetensors(io::byte_sink_ref sink, std::span<stored_tensor const> tensors,
                        safetensors_metadata const& metadata = {}, detail::tensor_reader const& read = {});
+
+namespace detail {
+
+/// Throws the data_error of write_safetensors.
+void check_safetensors(std::span<stored_tensor const> tensors, safetensors_metadata const& metadata);
+
+}  // namespace detail
 
 /// Writes a safetensors file completely or not at all; see file_writer.
 void save_safetensors(std::string const& path, std::span<stored_tensor const> tensors,

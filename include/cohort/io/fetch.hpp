@@ -27,12 +27,13 @@ struct fetch_settings {
 /// Before    the command reads nothing from its standard input; its standard output is ignored. It is started
 ///           without a shell, so names may contain any character.
 /// After     copies are renamed when they are complete. If this process ends during a command, also by a
-///           signal, the kernel kills the command and the processes that it has started. The incomplete copy
-///           remains under another name; the next fetch of the same file removes it.
+///           signal, the kernel kills the command's process group: processes that the command has moved to
+///           another group continue. The incomplete copy remains under another name; the next fetch of the
+///           same file removes it.
 /// Errors    setting_error without a command, without a folder, or if no argument contains "{file}".
 ///           file_error naming the file if the program cannot be started, fails or writes no file. If the
 ///           program fails, the error contains the end of its standard error. deadline_error naming the file
-///           if the deadline expires; the command is then killed.
+///           if the deadline expires; the command's process group is then killed.
 std::vector<std::string> fetch(std::vector<std::string> const& names, fetch_settings const& settings);
 
 }  // namespace cohort::io

@@ -62,10 +62,10 @@ enum class shard { nothing, optimizer_state, gradients };
 ///           run, a broadcast of n elements per array (parameters and optimizer state); a rank sends at most
 ///           ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes. If the checksums differ
 ///           at a resync, also a second such allreduce, and a broadcast as at the start. A single rank sends,
-///           packs and waits for nothing. With `shard`, also an allreduce of 8 bytes in each step, and of 8
-///           bytes for each block of 4,096 elements and each norm that the optimizer needs. Sharded state is
-///           not broadcast, so every rank must load the same file. A resync hashes the parameters in place;
-///           ranks with different layouts copy one parameter at a time.
+///           packs and waits for nothing. With `shard`, also one allreduce per phase of norms, at least one:
+///           8 bytes, and 8 for each block of 4,096 elements and norm. Sharded state is not broadcast, so
+///           every rank must load the same file. A resync hashes the parameters in place; ranks with
+///           different layouts copy one parameter at a time.
 /// Errors    communicator_error on all ranks if a rank is lost. With `overlap_next_forward` the layers whose
 ///           sums were late may then lack the last step; with `shard` some parameters may lack it.
 ///           setting_error on all ranks that cannot have shards. numeric_error on all ranks if `diverged` is

@@ -248,8 +248,8 @@ class training {
   /// step and epoch. The file's normalisation, encoder, pipeline and names of classes replace those of the
   /// run; if the file has none, the run has none.
   ///
-  /// Errors    file_error; data_error with the difference between the file's network and this one. After an
-  ///           error nothing has changed.
+  /// Errors    file_error; data_error with the difference of the networks, after which nothing has changed.
+  ///           If a read fails or the file changes after the checks, parameters and state are unspecified.
   void load(std::string const& path);
   void load(model_file const& from);
 

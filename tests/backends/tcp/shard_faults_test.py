@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: tcp
 # label: slow
-"""Kills a rank of a run with sharded state during the sums, the gathering, and the collecting for a checkpoint. The other ranks end
-with status 75, and the resumed run has the bits of an uninterrupted run."""
+"""Kills a rank of a run with sharded state during the sums, the gathering, and the collecting for a
+checkpoint. The other ranks end with status 75, and the resumed run has the bits of an uninterrupted run."""
 import os
 import pathlib
 import re

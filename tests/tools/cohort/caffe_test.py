@@ -253,10 +253,11 @@ class caffe_command(unittest.TestCase):
         net = (folder / "net.prototxt").read_text(encoding="utf-8").rstrip()
         (folder / "ignored.prototxt").write_text(net[:-1] + "loss_param { ignore_label: 255 } }\n", encoding="utf-8")
         solver = self.lenet.solver("ignored_solver.prototxt")
-        done = self.lenet.run("caffe", "-conf", solver, "-features", "accuracy", "-model", "start.caffemodel", "-output", "ignored",
-                              "--set", "caffe.net=ignored.prototxt", "--set", "caffe.test.source=ignored_lmdb", expect=(1, 2))
-        for words in ("example '00000003'", "expected 0 to 9", "got 255"):
-            self.assertIn(words, done.stderr)
+        for ranks in ("1", "2"):  # of two ranks, only one reads the label
+            done = self.lenet.run("caffe", "-conf", solver, "-features", "accuracy", "-model", "start.caffemodel", "-output", "ignored",
+                                  "--set", "caffe.net=ignored.prototxt", "--set", "caffe.test.source=ignored_lmdb", "-devices", ranks, expect=(1, 2))
+            for words in ("example '00000003'", "expected 0 to 9", "got 255"):
+                self.assertIn(words, done.stderr)
 
     def test_trains_and_tests_by_the_command_line_of_caffe_on_spark(self):
         solver = self.lenet.solver("spark.prototxt", max_iter=4, test_iter=2, test_interval=2)

@@ -163,8 +163,8 @@ checkpoint_file file_from(std::string const& bytes) {
   return file;
 }
 
-checkpoint_file write_checkpoint_file(std::string const& path, model_content const& content) {
-  std::uint64_t const hash = save_model(path, content);
+/// Returns size and hash of a file.
+checkpoint_file written_file(std::string const& path, std::uint64_t hash) {
   return {io::size_of_file(path).value_or(0), hash};
 }
 
@@ -180,11 +180,13 @@ checkpoint_file write_rank_file(std::string const& path, std::string const& begu
                       .where = path,
                       .expected = "a directory that all ranks share",
                       .got = "no such folder"});
+  if (content.shared) check_model(*content.shared);  // before the first rank sends its parts
   if (rank == 0 && !content.shared)
     throw setting_error({.what = "rank 0 has no shared content to save",
                          .where = path,
                          .expected = "a value in checkpoint_content::shared on rank 0"});
-  return write_checkpoint_file(path + '/' + rank_name(static_cast<std::size_t>(rank)), content.rank_local);
+  std::string const file = path + '/' + rank_name(static_cast<std::size_t>(rank));
+  return written_file(file, save_model(file, content.rank_local));
 }
 
 }  // namespace cohort::detail
@@ -215,7 +217,7 @@ std::string save_checkpoint(communicator& world, std::string const& directory,
   });
   on_all_ranks([&]() -> std::string {
     if (!first) {
-      if (content.shared) detail::save_model_of_ranks(std::nullopt, *content.shared);
+      if (content.shared) detail::save_model_of_ranks(world, std::nullopt, *content.shared);
       return "";
     }
     detail::checkpoint_manifest manifest{.position = content.position,
@@ -223,8 +225,8 @@ std::string save_checkpoint(communicator& world, std::string const& directory,
                                          .settings_hash = content.settings_hash,
                                          .seed = content.seed,
                                          .writer = detail::process_identity()};
-    manifest.shared = detail::write_checkpoint_file(
-        transaction.path() + '/' + std::string(detail::shared_name), *content.shared);
+    std::string const file = transaction.path() + '/' + std::string(detail::shared_name);
+    manifest.shared = detail::written_file(file, detail::save_model_of_ranks(world, file, *content.shared));
     for (std::string const& bytes : written) manifest.ranks.push_back(detail::file_from(bytes));
     transaction.commit(manifest);
     return "";

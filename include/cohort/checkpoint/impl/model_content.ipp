@@ -3,6 +3,7 @@
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/communicator/communicator.hpp>
 #include <cohort/detail/hash.hpp>
 #include <cohort/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -198,6 +199,12 @@ tensor_view model_content::read(stored_tensor const& tensor) const {
   return {dense_.data(), tensor.view.type, tensor.view.dims};
 }
 
+void detail::check_model(model_content const& content) {
+  safetensors_metadata sealed = content.metadata();
+  sealed.insert_or_assign("content_hash", hash_text(0));
+  check_safetensors(content.tensors(), sealed);
+}
+
 std::uint64_t write_model(io::byte_sink_ref sink, model_content const& content) {
   auto const read = [&](stored_tensor const& tensor) { return content.read(tensor); };
   std::uint64_t const hash = detail::content_hash(content.tensors(), content.metadata(), read);
@@ -216,15 +223,25 @@ std::uint64_t write_model(io::byte_sink_ref sink, graph_view net, parameter_set 
 }
 
 std::uint64_t save_model(std::string const& path, model_content const& content) {
-  return detail::save_model_of_ranks(path, content);
+  io::file_writer file(path);
+  std::uint64_t const hash = write_model(file, content);
+  file.commit();
+  return hash;
 }
 
-std::uint64_t detail::save_model_of_ranks(std::optional<std::string> const& path,
-                                          model_content const& content) {
+std::uint64_t detail::save_model_of_ranks(communicator& world, std::optional<std::string> const& path,
+                                          model_content const& content) try {
   draining_writer file(path);
   std::uint64_t const hash = write_model(file, content);
   file.commit();
   return hash;
+} catch (communicator_error const&) {
+  throw;
+} catch (file_error const&) {
+  throw;
+} catch (std::exception const& failure) {
+  if (content.is_deferred()) world.abort(failure.what());  // the other ranks wait for this rank's parts
+  throw;
 }
 
 std::uint64_t save_model(std::string const& path, graph_view net, parameter_set const& parameters,

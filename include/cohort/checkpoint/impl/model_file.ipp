@@ -56,6 +56,18 @@ void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> a
   }
 }
 
+/// Marks parameters as changed at its end, also after an exception, which may leave some of them written.
+class change_of_parameters {
+ public:
+  explicit change_of_parameters(parameter_set& written) : written_(written) {}
+  change_of_parameters(change_of_parameters const&) = delete;
+  change_of_parameters& operator=(change_of_parameters const&) = delete;
+  ~change_of_parameters() { written_.mark_changed(); }
+
+ private:
+  parameter_set& written_;
+};
+
 }  // namespace cohort::detail
 
 namespace cohort {
@@ -98,13 +110,12 @@ void model_file::check_network(graph_view net, parameter_set const& into) const 
 
 void model_file::read_parameters(graph_view net, parameter_set& into) const {
   check_network(net, into);
-  read_all(into, detail::parameter_tensors(into), true);
-  into.mark_changed();
+  read_parameters(into);
 }
 
 void model_file::read_parameters(parameter_set& into) const {
+  detail::change_of_parameters const change(into);
   read_all(into, detail::parameter_tensors(into), true);
-  into.mark_changed();
 }
 
 void model_file::read_averaged_parameters(graph_view net, parameter_set& into) const {
@@ -115,8 +126,8 @@ void model_file::read_averaged_parameters(graph_view net, parameter_set& into) c
     for (detail::model_tensor& tensor : list)
       if (is_trained(into.table()[static_cast<std::size_t>(tensor.p)].spec.role))
         tensor.name.insert(0, detail::average_prefix);
+  detail::change_of_parameters const change(into);
   read_all(into, list, !averaged);
-  into.mark_changed();
 }
 
 std::vector<detail::model_tensor> model_file::checked_state(parameter_set const& parameters,

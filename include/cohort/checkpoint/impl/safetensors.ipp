@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cohort/checkpoint/safetensors.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/detail/json_string.hpp>
@@ -138,13 +141,33 @@ struct safetensors::open_file {
         file(detail::open_regular_file(path, "cannot read the file")),
         is_on_demand(std::move(on_demand)) {}
   std::size_t read(void* into, std::size_t bytes) {
-    std::size_t const count = detail::read_at(file, path, next, into, bytes);
+    std::size_t const count = read_at(next, into, bytes);
     next += count;
     return count;
+  }
+  /// Errors    file_error; data_error if the file has changed since it was opened.
+  std::size_t read_at(std::uint64_t offset, void* into, std::size_t bytes) const {
+    std::size_t const count = detail::read_at(file, path, offset, into, bytes);
+    struct stat const after = status();
+    if (after.st_size != opened.st_size || after.st_mtim.tv_sec != opened.st_mtim.tv_sec
+        || after.st_mtim.tv_nsec != opened.st_mtim.tv_nsec)
+      throw data_error({.what = "the file has changed while it was read",
+                        .where = path,
+                        .expected = "the file as it was opened; load it again",
+                        .got = "another size or time of the last change"});
+    return count;
+  }
+  struct stat status() const {
+    struct stat found {};
+    if (::fstat(file.descriptor(), &found) != 0) detail::refuse_file("cannot read the file", path, errno);
+    return found;
   }
 
   std::string path;
   detail::regular_file file;
+  /// The time of the last status change is not compared: it also changes if the file is renamed or replaced
+  /// by another one, and its content remains readable then.
+  struct stat const opened = status();
   std::function<bool(std::string_view)> is_on_demand;
   std::uint64_t next = 0;
   std::vector<std::uint64_t> offsets{};
@@ -160,7 +183,7 @@ tensor_view safetensors::read(stored_tensor const& tensor, reusable_buffer& memo
   if (tensor.view.data || !file_ || tensor.view.bytes() == 0) return tensor.view;
   memory.resize(tensor.view.bytes());
   std::uint64_t const offset = file_->offsets[static_cast<std::size_t>(&tensor - tensors_.data())];
-  std::size_t const got = detail::read_at(file_->file, name_, offset, memory.data(), tensor.view.bytes());
+  std::size_t const got = file_->read_at(offset, memory.data(), tensor.view.bytes());
   if (got < tensor.view.bytes())
     detail::refuse_truncated(name_, std::to_string(offset + tensor.view.bytes()), offset + got);
   return {memory.data(), tensor.view.type, tensor.view.dims};

@@ -76,6 +76,12 @@ std::string safetensors_header(std::span<stored_tensor const* const> order,
   return header;
 }
 
+void check_safetensors(std::span<stored_tensor const> tensors, safetensors_metadata const& metadata) {
+  auto const order = by_element_size(tensors);
+  check_tensors(order);
+  safetensors_header(order, metadata);
+}
+
 }  // namespace cohort::detail
 
 namespace cohort {

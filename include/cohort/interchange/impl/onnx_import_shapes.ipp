@@ -369,7 +369,7 @@ void onnx_importer::gather() {
              onnx_remedy::batch_first);
     if (at > joined_axis) at += more;
     std::int64_t const extent = x.dims[static_cast<std::size_t>(at)];
-    if (!index || (x.joined > 1 && index->size() != 1))
+    if (!index || (x.joined > 1 && (index->size() != 1 || any(1).dims.size() > 1)))
       refuse("the node selects several elements of a value", "one list of constant indices", input_text(1),
              onnx_remedy::replace);
     extents places;

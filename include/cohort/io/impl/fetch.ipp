@@ -36,11 +36,26 @@ struct owned_descriptor {
   }
 };
 
-/// The two ends of a pipe, closed by the destructor and by exec.
+/// Returns a copy of a descriptor that is not a standard stream and is closed by exec; -1 with errno if there
+/// is none.
+inline int above_standard_streams(int descriptor) {
+  return ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
+/// The two ends of a pipe, closed by the destructor and by exec. They are not standard streams, which this
+/// process may have closed and the command gets.
 struct owned_pipe {
   int ends[2];
   owned_pipe() {
-    if (::pipe2(ends, O_CLOEXEC) != 0) refuse_file("cannot create a pipe", "fetch", errno);
+    int opened[2];
+    if (::pipe2(opened, O_CLOEXEC) != 0) refuse_file("cannot create a pipe", "fetch", errno);
+    owned_descriptor const reading(opened[0]), writing(opened[1]);
+    ends[0] = above_standard_streams(reading.number);
+    if (ends[0] >= 0) ends[1] = above_standard_streams(writing.number);
+    if (ends[0] >= 0 && ends[1] >= 0) return;
+    int const error_number = errno;
+    if (ends[0] >= 0) ::close(ends[0]);
+    refuse_file("cannot create a pipe", "fetch", error_number);
   }
   owned_pipe(owned_pipe const&) = delete;
   owned_pipe& operator=(owned_pipe const&) = delete;
@@ -61,14 +76,15 @@ class killed_with_this_process {
   ~killed_with_this_process() { ::fcntl(pipe_.ends[0], F_SETFL, 0); }
 
   /// Called by the leader of the group before it executes the command. If the other process has ended, the
-  /// last line kills the leader.
-  void watch() {
+  /// last line kills the leader. Returns false with errno if the group would not be killed.
+  bool watch() {
     int const inherited = pipe_.ends[0];
-    ::fcntl(inherited, F_SETFD, 0);  // not closed by exec
-    ::fcntl(inherited, F_SETSIG, SIGKILL);
-    ::fcntl(inherited, F_SETOWN, -::getpid());
-    ::fcntl(inherited, F_SETFL, O_ASYNC);
-    pipe_.close_writing_end();
+    bool const is_set = ::fcntl(inherited, F_SETFD, 0) == 0  // not closed by exec
+                        && ::fcntl(inherited, F_SETSIG, SIGKILL) == 0
+                        && ::fcntl(inherited, F_SETOWN, -::getpid()) == 0
+                        && ::fcntl(inherited, F_SETFL, O_ASYNC) == 0;
+    if (is_set) pipe_.close_writing_end();
+    return is_set;
   }
 
  private:
@@ -150,23 +166,32 @@ class file_fetcher {
     return made;
   }
 
+  /// Prepares a child process and executes the command. Calls only functions that are safe after a fork of
+  /// several threads. Returns with errno if one of them fails.
+  static void execute(char* const* arguments, int error_output, killed_with_this_process& guard) {
+    if (::setpgid(0, 0) != 0 || !guard.watch()) return;
+    int const nothing = ::open("/dev/null", O_RDWR);
+    if (nothing < 0) return;
+    for (auto const& [from, to] : {std::pair(nothing, STDIN_FILENO), std::pair(nothing, STDOUT_FILENO),
+                                   std::pair(error_output, STDERR_FILENO)})
+      if (::dup2(from, to) < 0) return;
+    if (nothing > STDERR_FILENO) ::close(nothing);
+    ::execvp(arguments[0], arguments);
+  }
+
   /// Starts the command in a new process group.
   ::pid_t start(std::vector<std::string> arguments, int error_output, killed_with_this_process& guard,
-                std::string const& name) const {
+                std::string const& name, time_point end) const {
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
-    owned_pipe failure;  // receives the error number of exec
+    owned_pipe failure;  // receives the error number of execute
+    if (::fcntl(failure.ends[0], F_SETFL, O_NONBLOCK) != 0)
+      refuse_file("cannot start a process", name, errno);
     ::pid_t const child = ::fork();
     if (child < 0) refuse_file("cannot start a process", name, errno);
-    if (child == 0) {  // only functions that are safe after a fork of several threads
-      ::setpgid(0, 0);
-      guard.watch();
-      int const nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-      ::dup2(nothing, STDIN_FILENO);
-      ::dup2(nothing, STDOUT_FILENO);
-      ::dup2(error_output, STDERR_FILENO);
-      ::execvp(pointers[0], pointers.data());
+    if (child == 0) {
+      execute(pointers.data(), error_output, guard);
       int const error_number = errno;
       ::ssize_t const written = ::write(failure.ends[1], &error_number, sizeof error_number);
       ::_exit(written > 0 ? 127 : 126);
@@ -174,15 +199,27 @@ class file_fetcher {
     ::setpgid(child, child);  // in both processes: the group may be killed before the child has run
     failure.close_writing_end();
     int error_number = 0;
-    ::ssize_t got = 0;
-    do got = ::read(failure.ends[0], &error_number, sizeof error_number);
-    while (got < 0 && errno == EINTR);
-    if (got <= 0) return child;
+    try {
+      int const got = wait_until(end, name, "the command's start", [&]() -> std::optional<int> {
+        ::ssize_t const count = ::read(failure.ends[0], &error_number, sizeof error_number);
+        if (count < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+        return static_cast<int>(count);
+      });
+      if (got <= 0) return child;
+    } catch (...) {
+      kill_group(child);
+      throw;
+    }
     wait_for_end(child);
     throw file_error({.what = "the command that fetches files cannot be started",
                       .where = name,
                       .expected = {"the program ", arguments[0]},
                       .got = std::generic_category().message(error_number)});
+  }
+
+  static void kill_group(::pid_t leader) {
+    ::kill(-leader, SIGKILL);
+    wait_for_end(leader);
   }
 
   /// Waits for the end of a process, at most a second: a process blocked on a dead network file system does
@@ -238,9 +275,11 @@ class file_fetcher {
 
   void run_command(std::string const& name, std::string const& path, time_point end) const {
     std::string const partial = unused_name(path);
-    owned_descriptor const errors(open_scratch_file(settings_.folder));
+    owned_descriptor const scratch(open_scratch_file(settings_.folder)),
+        errors(above_standard_streams(scratch.number));
+    if (errors.number < 0) refuse_file("cannot make a temporary file in the folder", settings_.folder, errno);
     killed_with_this_process guard;
-    ::pid_t const child = start(arguments_for(name, partial), errors.number, guard, name);
+    ::pid_t const child = start(arguments_for(name, partial), errors.number, guard, name, end);
     int status = 0;
     try {
       wait_until(end, name, "the command", [&]() -> std::optional<int> {
@@ -250,8 +289,7 @@ class file_fetcher {
         return ended == 0 || (ended < 0 && errno == EINTR) ? std::nullopt : std::optional(0);
       });
     } catch (...) {
-      ::kill(-child, SIGKILL);
-      wait_for_end(child);
+      kill_group(child);
       throw;
     }
     if (status == 0 && io::size_of_file(partial)) {

@@ -22,7 +22,7 @@ void add_replica(training_state& run, model_content& to);
 tensor_source source_of_ranks(training_state& run, bool on_all_ranks);
 
 /// The ranks' consensus as the content of a model file. `on_all_ranks`: whether ranks other than 0 need the
-/// optimizers' state.
+/// content; otherwise they have none, or only their part of deferred state.
 ///
 /// Order     collective. Sharded state is read when the content is written, unless all ranks need it.
 model_content consensus_model(training_state& run, bool optimizer_state, bool on_all_ranks = true);

@@ -18,7 +18,9 @@ void training::save(std::string const& path, bool optimizer_state) {
   detail::activity_scope const saving(*state_, rank_progress::activity::saving);
   model_content const written = detail::consensus_model(*state_, optimizer_state, false);
   auto const write = [&] {
-    detail::save_model_of_ranks(state_->world->rank() == 0 ? std::optional(path) : std::nullopt, written);
+    bool const is_first = state_->world->rank() == 0;
+    if (is_first || written.is_deferred())
+      detail::save_model_of_ranks(*state_->world, is_first ? std::optional(path) : std::nullopt, written);
     return std::string();
   };
   if (state_->world->size() == 1)

@@ -383,12 +383,17 @@ void worker_group::update_part(int w) {
                                .epoch = job_.now.epoch,
                                .which = late_.not_late(),
                                .is_finite = shard_is_finite_};
-  if (w == 0) backend_.parameters->mark_updated();
+  bool const is_sharded = job_.update->is_sharded();
+  // A sharded update may be rejected, and writes no copies that are fresh after the mark.
+  if (w == 0 && !is_sharded) backend_.parameters->mark_updated();
   bool const updated = job_.update->run(
       request, [&] { team_.barrier(w); }, job_.exchange_strategy->shard_ranks());
   if (w != 0) return;
   if (!updated) return rejected_.store(true, std::memory_order_relaxed);
-  if (job_.update->is_sharded()) set_late();  // the gathering of the last layers' parameters
+  if (is_sharded) {
+    backend_.parameters->mark_updated();
+    set_late();  // the gathering of the last layers' parameters
+  }
   if (!job_.exchanges) gradients_->statistics().merge_workers();
   gradients_->statistics().follow(*backend_.parameters, late_.not_late());
 }
