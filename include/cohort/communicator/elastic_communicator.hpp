@@ -30,8 +30,8 @@ class elastic_communicator : public communicator {
   /// Errors    communicator_error if no membership begins within the deadline. A side of a divided network
   ///           with half of the last members or fewer gets this error, too.
   virtual void regroup(std::int64_t step) = 0;
-  /// This rank has the state of the run. Waits until all ranks of the membership have it: only these ranks can
-  /// continue the run in the next membership.
+  /// This rank has the state of the run. Waits until all ranks of the membership have it: only these ranks
+  /// can continue the run in the next membership.
   ///
   /// Order     collective, after regroup.
   virtual void confirm() = 0;

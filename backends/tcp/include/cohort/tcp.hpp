@@ -26,8 +26,8 @@ struct tcp_settings {
   int rank = -1;               ///< this process's rank; −1: from the environment or the rendezvous
   int min_ranks = 0;           ///< the ranks may change down to this number; 0: they do not change
   int max_ranks = 0;           ///< the ranks may change up to this number, at least `ranks`
-  /// Directory that all hosts share. If exactly half of the ranks is lost, the other half continues only if it
-  /// creates a file here first; "": only if the operating systems of the lost ranks have closed their
+  /// Directory that all hosts share. If exactly half of the ranks is lost, the other half continues only if
+  /// it creates a file here first; "": only if the operating systems of the lost ranks have closed their
   /// connections.
   std::string shared_directory{};
   std::string interfaces{};   ///< names or networks: "eth0,10.0.0.0/8"; "": route to the rendezvous

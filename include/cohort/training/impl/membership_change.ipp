@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/communicator/detail/failure_report.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/training/detail/carried_states.hpp>
 #include <cohort/training/detail/checkpoint_codec.hpp>
@@ -84,7 +83,7 @@ bool membership_change::transfer(fit_position& position, std::uint64_t facts) {
   world_.allgather({reinterpret_cast<std::byte*>(all.data()), element_type::u8, all.size() * sizeof(header)});
   auto const first = std::ranges::max_element(all, {}, &header::progress);
   if (first->membership == 0)
-    throw communicator_error({.what = "no rank has the state of the run", .where = "fit"}, own_error_status);
+    throw communicator_error({.what = "no rank has the state of the run", .where = "fit"}, 1);
   if (facts != first->facts) {
     world_.leave();  // the other ranks continue
     throw setting_error({.what = "this process cannot join a run that differs",

@@ -52,7 +52,8 @@ class membership_client {
   /// Returns whether the service has ended the current membership. `ended` may have been called before the
   /// membership was connected.
   bool has_ended();
-  /// Asks to leave the job. Returns false if too few processes would be left, or without an answer within 5 s.
+  /// Asks to leave the job. Returns false if too few processes would be left, or without an answer within
+  /// 5 s.
   bool leave();
   /// This process has ended its part of the job. Returns after the service has been told, at most after a
   /// second.
