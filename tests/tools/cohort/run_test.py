@@ -124,12 +124,14 @@ class run_command(unittest.TestCase):
 
     def test_goes_on_without_lost_ranks(self):
         """Rank 1 is lost. With restarts it alone is started again."""
-        script = ('echo "least $COHORT_MIN_RANKS, most $COHORT_MAX_RANKS"; [ "$COHORT_RANK" != 1 ] || [ -e again ] || '
-                  '{ touch again; exit 75; }; echo "rank $COHORT_RANK ends"')
+        script = ('echo "least $COHORT_MIN_RANKS, most $COHORT_MAX_RANKS"; '
+                  'if [ "$COHORT_RANK" = 1 ] && [ ! -e again ]; then touch again; echo $$ > lost; exit 75; fi; '
+                  'until [ -s lost ] && ! kill -0 $(cat lost) 2>/dev/null; do sleep 0.05; done; echo "rank $COHORT_RANK ends"')
         done = self.run_it("-n", 3, "--min", 2, script=script)
         self.assertEqual(done.stdout.count("least 2, most 3"), 3)
         self.assertNotIn("rank 1 ends", done.stdout)
-        (self.folder / "again").unlink()
+        for name in ("again", "lost"):
+            (self.folder / name).unlink()
         done = self.run_it("-n", 3, "--min", 1, "--max", 5, "--restarts", 1, script=script)
         self.assertEqual(done.stdout.count("least 1, most 5"), 4)
         self.assertIn("cohort run: rank 1 is started again (1 of 1)", done.stderr)
