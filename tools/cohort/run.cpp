@@ -55,8 +55,8 @@ OMP_NUM_THREADS, unless it is set. Processes on other hosts also receive all var
   --ssh COMMAND      command that takes a host and a shell command (ssh -o BatchMode=yes)
   --restarts N       number of starts after ranks were lost (exit status 75, or a signal): with --resume, the program
                      continues from its last checkpoint (0)
-  --min N            the ranks may change: if ranks are lost or leave, the others continue while at least N are left; with
-                     --restarts, a lost rank is started again, and joins; SIGTERM stops all ranks
+  --min N            the ranks may change: if ranks are lost or leave, the others continue while at least N are left;
+                     with --restarts, a lost rank is started again, and joins; SIGTERM stops all ranks
   --max N            with --min, other processes may join with COHORT_JOIN up to this number of ranks (RANKS)
   --devices LIST     GPU of each rank of a host, in the order of their local numbers, such as 0,2: a rank sees only its
                      own GPU, as its CUDA_VISIBLE_DEVICES; names of GPUs (GPU-…, MIG-…) are accepted, too

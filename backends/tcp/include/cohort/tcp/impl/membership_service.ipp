@@ -208,10 +208,8 @@ void membership_service::read(connection& peer) {
 
 void membership_service::handle(connection& peer, member_message const& message) {
   if (message.is == member_message::kind::beat) return rules_.hear(peer.process, clock::now());
-  auto const answer = [&](service_message const& text) {
-    peer.stream.send(text.encoded());
-    peer.stream.advance();
-  };
+  // `read` sends the bytes: advance() here would take a message of the process from the stream.
+  auto const answer = [&](service_message const& text) { peer.stream.send(text.encoded()); };
   if (message.is != member_message::kind::report) {
     bool const leaves = message.is == member_message::kind::quit || rules_.may_leave(peer.process);
     if (message.is == member_message::kind::leave)
@@ -259,10 +257,7 @@ void membership_service::dismiss_first() {
 
 void membership_service::send(process_id to, service_message const& message) {
   for (connection& peer : connections_)
-    if (!peer.ended && peer.process == to) {
-      peer.stream.send(message.encoded());
-      peer.stream.advance();
-    }
+    if (!peer.ended && peer.process == to) peer.stream.send(message.encoded());
 }
 
 std::optional<bool> membership_service::claim(std::int64_t number) const {
