@@ -2,7 +2,7 @@
 // needs: tcp
 // Malformed bytes from the network: they are refused by a communicator_error, or they are messages within the
 // bounds of their receives. The first byte selects frames of a rank (0), a registration (1), an answer of the
-// rendezvous (2), a message of an elastic job's process (4) or service (5), or a greeting (other).
+// rendezvous (2), a greeting (3), or a message of a process (4) or of the service (5) of an elastic job.
 // To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/backends_tcp_frame_fuzz some/folder tests/backends/tcp/frame_fuzz
 #include <algorithm>

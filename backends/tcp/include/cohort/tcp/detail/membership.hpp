@@ -66,7 +66,7 @@ class membership_rules {
     clock::duration time_to_join{};  ///< after this time without a new process, `least` processes begin
     bool may_be_first = true;        ///< false: a membership exists, although this service does not know it
   };
-  /// What the service must do.
+  /// Tasks of the service.
   struct decision {
     std::vector<process_id> end{};        ///< tell these to end the step and to wait for the next membership
     std::vector<process_id> close{};      ///< close the connections of these: they are silent
