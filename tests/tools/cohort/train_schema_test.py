@@ -151,6 +151,49 @@ class schema(unittest.TestCase):
         records = [name.removeprefix("records.") for name in listed("## Records: shards and databases") if name.startswith("records.")]
         self.assertEqual(sorted(records), sorted(sets["records"]["properties"]))
 
+    def test_documentation_states_the_defaults(self):
+        page = (pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "docs/configuration.md").read_text(encoding="utf-8")
+
+        def is_default(stated, value):
+            if name := re.fullmatch(r"`([\w.]+)`(: .*)?", stated):
+                return name[1] in (value if isinstance(value, dict) else [value])
+            if re.fullmatch(r"\[.*\]|true|false|null|[\d.]+(e-\d+)?", stated):
+                return json.loads(stated) == value
+            return value in ("", 0, None) or isinstance(value, (list, dict))  # prose, such as "no test set"
+
+        def compare(heading, fields, prefix=""):
+            section = re.split(r"\n##+ ", page.split(f"\n{heading}\n")[1])[0]
+            compared = 0
+            for cells, stated in re.findall(r"^\| ((?:`[\w.]+`(?:, )?)+) \| (?:[^|\n]*) \| ([^|\n]+) \|", section, re.MULTILINE):
+                names = [name for name in re.findall(r"`([\w.]+)`", cells) if name.startswith(prefix)]
+                defaults = stated.split(", ") if len(names) > 1 and stated != "required" and stated.count(", ") == len(names) - 1 else [stated] * len(names)
+                for name, default in zip(names, defaults):
+                    if default == "required":
+                        continue
+                    value = fields
+                    for key in name.removeprefix(prefix).split("."):
+                        value = value[key]
+                    compared += 1
+                    self.assertTrue(is_default(default, value), f"{heading}, {name}: {default}, not {value}")
+            return compared
+
+        def data(name, **required):
+            return self.effective({"version": 1, "network": NETWORK, "data": {name: required}})["data"][name]
+
+        table = data("table", file="a.csv", target="t")
+        compared = compare("### table", table) + compare("### Format of a table", table["format"])
+        compared += sum(compare("### digits, mnist", data(name), f"{name}.") for name in ("digits", "mnist"))
+        compared += compare("### idx", data("idx", images="a", labels="a")) + compare("### text", data("text", file="a"))
+        compared += compare("### series", data("series", file="a.csv", length=2)) + compare("### images", data("images", folder="a"))
+        compared += compare("### audio", data("audio", folder="a"))
+        compared += compare("## Records: shards and databases", data("records", files="a", classes=2) | {"classes": 0}, "records.")
+        everything = self.effective({"version": 1, "network": NETWORK, "training": {"early_stopping": {}}})
+        compared += compare("## Remote files", everything["remote"])
+        compared += compare("## Metrics, class weights, early stopping", everything["training"])
+        imported = self.effective({"version": 1, "network": {"import": {"file": "a.onnx"}}})
+        compared += compare("### A network of another library", imported["network"]["import"], "import.")
+        self.assertGreater(compared, 100)
+
     def test_documentation_lists_the_fields_of_each_section(self):
         page = (pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "docs/configuration.md").read_text(encoding="utf-8")
         table = page.split("| section | contains |")[1].split("\n\n")[0]
