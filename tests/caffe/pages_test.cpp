@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of docs/caffe.md, identical to the page (checked by tests/docs_test.py).
+// The programs of docs/caffe.md and for users of Caffe in docs/coming_from.md, identical to the pages (checked by
+// tests/docs_test.py).
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
+#include <cohort/caffe/caffe_solver.hpp>
 #include <cohort/caffe/import_caffe.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -51,6 +53,30 @@ net.model.read_known_parameters(run.parameters());
   run.train_on(batch);
   EXPECT_LT(run.loss_of(batch), before);
   std::filesystem::remove("train_val.prototxt");
+}
+
+TEST(docs_coming_from, the_settings_of_lenet_are_those_of_its_solver) {
+  auto const rate = [](double base) {
+    return schedule::inverse{.initial = base, .gamma = 1e-4, .power = 0.75, .by = schedule::unit::step};
+  };
+  training_settings const from_caffe{
+      .optimizer = {.rule = momentum{.learning_rate = rate(0.01), .momentum = 0.9, .rate_in_velocity = true},
+                    .bias_rule =
+                        momentum{.learning_rate = rate(0.02), .momentum = 0.9, .rate_in_velocity = true},
+                    .l2 = 5e-4,
+                    .bias_l2 = 5e-4},
+      .weights = init::lecun_uniform{}};
+  caffe_solver const solver = caffe_solver::from(parse_prototxt(R"(
+net_param {
+  layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 8 } } }
+  layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip" param { lr_mult: 1 } param { lr_mult: 2 }
+    inner_product_param { num_output: 10 weight_filler { type: "xavier" } bias_filler { type: "constant" } } }
+}
+base_lr: 0.01 momentum: 0.9 weight_decay: 0.0005 lr_policy: "inv" gamma: 0.0001 power: 0.75 max_iter: 10000)",
+                                                                "solver"));
+  optimizer_settings const made = solver.optimizer(import_caffe(solver.train_net, ""));
+  for (parameter_role const role : {parameter_role::weights, parameter_role::biases})
+    EXPECT_EQ(made.rule_of("ip", role), from_caffe.optimizer.rule_of("ip", role));
 }
 
 }  // namespace caffe_page_test

@@ -151,20 +151,8 @@ TEST(settings_in_the_docs, of_sharing_strategies_have_distinct_descriptions) {
   EXPECT_NE(described(own), described(denser));
 }
 
-/// Settings of Caffe's LeNet, and the equivalent from Deeplearning4j.
-TEST(settings_in_the_docs, for_users_of_caffe_and_deeplearning4j_are_valid) {
+TEST(settings_in_the_docs, for_users_of_deeplearning4j_are_valid) {
   using namespace cohort;
-  auto const rate = [](double base) {
-    return schedule::inverse{.initial = base, .gamma = 1e-4, .power = 0.75, .by = schedule::unit::step};
-  };
-  training_settings const from_caffe{
-      .optimizer = {.rule = momentum{.learning_rate = rate(0.01), .momentum = 0.9},
-                    .bias_rule = momentum{.learning_rate = rate(0.02), .momentum = 0.9},
-                    .l2 = 5e-4,
-                    .bias_l2 = 5e-4},
-      .weights = init::lecun_uniform{}};
-  EXPECT_NO_THROW(from_caffe.optimizer.check());
-
   training_settings const from_deeplearning4j{
       .optimizer = {.rule = nesterov{.learning_rate = 0.01, .momentum = 0.9},
                     .l2 = 5e-4,
