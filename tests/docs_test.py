@@ -144,6 +144,37 @@ class docs_pages(unittest.TestCase):
         self.assertGreater(len(denied), 20)
         self.assertEqual([name for name in denied if name in known], [])
 
+    def test_migration_tables_state_the_defaults_of_fields(self):
+        headers, compared = {}, 0
+        for text in sources("include/cohort/**/*.hpp").values():
+            headers.update({name: {field: default for _, field, default in fields} for name, fields in types(text).items()})
+        for cell in column(COMING_FROM["coming_from.md"], "Cohort"):
+            stated = re.findall(r"`(\w+)::(\w+)` \(([\d.e-]+|true|false)\)", cell)
+            for name, fields in re.findall(r"`(\w+)` \((`\.\w+` [^)]*)\)", cell):
+                stated += [(name, *one) for one in re.findall(r"`\.(\w+)` ([\d.e-]+)", fields)]
+            for name, field, default in stated:
+                compared += 1
+                self.assertEqual(headers[name][field], f" = {default}", cell)
+        self.assertGreater(compared, 10)
+
+    def test_list_the_fields_of_recurrent_layers(self):
+        structs = {}
+        for name in ("simple_rnn", "lstm", "gru"):
+            structs.update(types((ROOT / f"include/cohort/layer/{name}.hpp").read_text(encoding="utf-8")))
+        head, rows = re.search(r"^\| layer \| fields besides (.*?) \|.*\n\|.*\n((?:\|.*\n)+)", PAGES["sequences.md"], re.MULTILINE).groups()
+        for row in rows.splitlines():
+            name, *listed = code_spans(row)
+            fields = {field for _, field, _ in structs[name]} - {"settings", "name", "at", "returns_state"}
+            self.assertEqual(set(listed) | set(code_spans(head)), fields | {"units"}, name)
+        self.assertEqual(len(rows.splitlines()), 3)
+
+    def test_name_the_variables_of_the_environment_that_programs_read(self):
+        patterns = (f"{folder}/**/*.{kind}" for folder in ("include", "backends", "tools", "examples") for kind in ("hpp", "ipp", "cpp", "py"))
+        read = set(re.findall(r'"(COHORT_[A-Z]+(?:_[A-Z]+)*)"', "".join(sources(*patterns).values())))
+        self.assertGreater(len(read), 15)
+        for name in sorted(read):
+            self.assertTrue(any(re.search(rf"\b{name}\b", text) for text in PAGES.values()), name)
+
     def test_name_only_existing_flags(self):
         flags = set(re.findall(r'^    \{"([\w-]+)",', options(), re.MULTILINE))
         for source in sources("tools/cohort/*.cpp").values():
