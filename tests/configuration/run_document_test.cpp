@@ -683,6 +683,14 @@ TEST(run_document, explains_errors_in_the_terms_of_documents) {
   EXPECT_EQ(run.explain("a (training_settings::average_decay): b"),
             "a (--set o, optimizer.average_decay): b");
   EXPECT_EQ(run.explain("see training_settings::workers"), "see training.workers");
+  EXPECT_EQ(run.explain("a (weighted_by_class): b"), "a (training.class_weights): b");
+  run.set("training.class_weights", "[1, 2]", "--set w");
+  EXPECT_EQ(run.explain("a (weighted_by_class): b"), "a (--set w, training.class_weights): b");
+  EXPECT_EQ(run.explain("a (metric rmse): b"), "a (training.metrics, metric rmse): b");
+  run.set("training.early_stopping.metric", "rmse", "--set e");
+  EXPECT_EQ(run.explain("a (metric rmse): b"), "a (--set e, training.early_stopping.metric, metric rmse): b");
+  run.set("training.metrics", R"(["auc"])", "--set m");
+  EXPECT_EQ(run.explain("a (metric auc): b"), "a (--set m, training.metrics, metric auc): b");
   std::string const notice = "a (b.png): orientation 6; .apply_exif_orientation = true shows it";
   run.set("data", R"({"images": {"folder": "photos"}})", "--set data");
   EXPECT_EQ(run.explain(notice),

@@ -788,6 +788,11 @@ std::string run_document::explain(std::string_view message) const {
   std::string text = detail::term_translator(*this).translated(message);
   std::size_t const open = text.find(" (");
   if (open == text.npos) return text;
+  if (constexpr std::string_view call = "weighted_by_class"; text.compare(open + 2, call.size(), call) == 0)
+    text.replace(open + 2, call.size(), "training.class_weights");
+  if (text.compare(open + 2, 7, "metric ") == 0)
+    text.insert(open + 2, metrics.empty() && early_stopping ? "training.early_stopping.metric, "
+                                                            : "training.metrics, ");
   std::string const path(detail::path_at(std::string_view(text).substr(open + 2)));
   io::json_document const fields = io::parse_json(to_json(*this), "document");
   if (detail::has_field(fields.root(), path)) text.replace(open + 2, path.size(), where(path));
