@@ -98,6 +98,31 @@ TEST(import_work, deeplearning4j_layers_are_read_once_to_find_the_size_of_images
   EXPECT_LT(work, 2000);
 }
 
+// 256 inputs, each with a path of 1,024 vertices: a search of all lists of inputs for the reader of each vertex
+// would compare 8·10^10 names.
+TEST(import_work, deeplearning4j_readers_of_vertices_are_found_without_a_search) {
+  constexpr int inputs = 256, path = 1024, others = 300'000;
+  std::string names, vertices, lists;
+  for (int n = 0; n < inputs; ++n)
+    names += (n > 0 ? R"(", ")" : "") + std::string("input") + std::to_string(n);
+  for (int n = 0; n < path; ++n) {
+    std::string const vertex = R"("vertex)" + std::to_string(n) + R"(": )";
+    vertices += (n > 0 ? "," : "") + vertex + R"({"@class": "ElementWiseVertex", "op": "Add"})";
+    lists +=
+        (n > 0 ? "," : "") + vertex + R"([")" + (n > 0 ? "vertex" + std::to_string(n - 1) : names) + R"("])";
+  }
+  for (int n = 0; n < others; ++n)
+    lists += R"(,"other)" + std::to_string(n) + R"(": ["source)" + std::to_string(n) + R"("])";
+  auto const document = io::parse_json(
+      R"({"networkInputs": [")" + names + R"("], "networkOutputs": ["input0"], "topologicalOrderStr": [")"
+      + names + R"("], "vertices": {)" + vertices + R"(}, "vertexInputs": {)" + lists + "}}");
+  deeplearning4j_settings settings{.training = false};
+  for (int n = 0; n < inputs; ++n) settings.inputs.push_back({"input" + std::to_string(n), {4}});
+  detail::deeplearning4j_translation translation("file", settings);
+  translation.translate(document.root());
+  EXPECT_EQ(translation.parameters(), 0U);
+}
+
 TEST(import_work, deeplearning4j_graphs_have_at_most_256_inputs) {
   std::string names, sources;
   for (int n = 0; n < 257; ++n) names += (n > 0 ? R"(", ")" : "") + std::to_string(n);
