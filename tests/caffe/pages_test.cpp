@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of docs/caffe.md and for users of Caffe in docs/coming_from.md, identical to the pages (checked by
-// tests/docs_test.py).
+// The programs of docs/caffe.md, and those for users of Caffe in docs/coming_from.md, identical to the pages
+// (checked by tests/docs_test.py).
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/caffe/caffe_solver.hpp>

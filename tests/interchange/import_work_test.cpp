@@ -98,8 +98,8 @@ TEST(import_work, deeplearning4j_layers_are_read_once_to_find_the_size_of_images
   EXPECT_LT(work, 2000);
 }
 
-// 256 inputs, each with a path of 1,024 vertices: a search of all lists of inputs for the reader of each vertex
-// would compare 8·10^10 names.
+// 256 inputs, each with a path of 1,024 vertices. A search of all lists of inputs for the reader of each
+// vertex would compare 8·10^10 names.
 TEST(import_work, deeplearning4j_readers_of_vertices_are_found_without_a_search) {
   constexpr int inputs = 256, path = 1024, others = 300'000;
   std::string names, vertices, lists;
