@@ -46,6 +46,13 @@ struct traffic {
   std::uint64_t bytes_sent = 0;
   std::uint64_t messages_sent = 0;
   double progress_seconds = 0;
+
+  traffic& operator+=(traffic const& other) {
+    bytes_sent += other.bytes_sent;
+    messages_sent += other.messages_sent;
+    progress_seconds += other.progress_seconds;
+    return *this;
+  }
 };
 
 /// Elements in the caller's memory that an operation reads and writes. Elements may be in a memory space for

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/detail/random_number.hpp>
 #include <cohort/strategy/detail/process_group.hpp>
 #include <cstddef>
 #include <cstring>
-#include <random>
 
 namespace cohort::detail {
 
 std::uint64_t random_process_id() {
   if (process_id == 0) {
-    std::random_device random;
     std::uint64_t none = 0;
-    process_id.compare_exchange_strong(none, (std::uint64_t{random()} << 32 | random()) | 1);
+    process_id.compare_exchange_strong(none, random_number());
   }
   return process_id;
 }

@@ -75,10 +75,7 @@ void elastic_tcp::disconnect() {
     ranks = std::move(ranks_);
   }
   if (!ranks) return;
-  traffic const sent = ranks->sent();
-  former_.bytes_sent += sent.bytes_sent;
-  former_.messages_sent += sent.messages_sent;
-  former_.progress_seconds += sent.progress_seconds;
+  former_ += ranks->sent();
   if (ranks->size() > 1) ranks->abort("the membership of the job changes", communicator_exit_status);
   ranks.reset();
   lost_.clear();
@@ -156,10 +153,8 @@ int elastic_tcp::abort(std::string const& why, int exit_status) noexcept {
 
 traffic elastic_tcp::sent() const {
   traffic all = former_;
-  if (!ranks_) return all;
-  traffic const current = ranks_->sent();
-  return {all.bytes_sent + current.bytes_sent, all.messages_sent + current.messages_sent,
-          all.progress_seconds + current.progress_seconds};
+  if (ranks_) all += ranks_->sent();
+  return all;
 }
 
 }  // namespace cohort::detail

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <openssl/rand.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <cohort/detail/json_string.hpp>
+#include <cohort/detail/random_number.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/membership_client.hpp>
 #include <utility>
 
 namespace cohort::detail {
-
-process_id new_process_id() {
-  process_id id = 0;
-  while (id == 0)
-    if (::RAND_bytes(reinterpret_cast<unsigned char*>(&id), sizeof id) != 1)
-      throw communicator_error({.what = "the system has no random numbers", .where = "membership"});
-  return id;
-}
 
 membership_client::membership_client(tcp_place where, std::string job, std::chrono::milliseconds silence,
                                      std::function<void(bool)> may_host, std::function<void()> ended)
@@ -25,7 +17,7 @@ membership_client::membership_client(tcp_place where, std::string job, std::chro
       silence_(silence),
       may_host_(std::move(may_host)),
       ended_(std::move(ended)),
-      self_(new_process_id()) {
+      self_(random_number()) {
   thread_ = std::thread([this] { run(); });
 }
 
