@@ -608,7 +608,12 @@ class run {
 
   void print(process& one, std::size_t stream) {
     std::string const text = std::exchange(one.line[stream], {});
-    if (one.copy.is_open()) one.copy << text << std::flush;
+    if (one.copy.is_open() && !(one.copy << text << std::flush)) {
+      std::fprintf(stderr,
+                   "cohort run: --output: cannot write %s/%d.log: %s; rank %d is only printed from now on\n",
+                   given_.output.c_str(), one.rank, std::strerror(errno), one.rank);
+      one.copy.close();
+    }
     std::FILE* const to = stream == 0 ? stdout : stderr;
     if (given_.ranks > 1) std::fprintf(to, "[%d] ", one.rank);
     std::fwrite(text.data(), 1, text.size(), to);

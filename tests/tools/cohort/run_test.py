@@ -99,6 +99,14 @@ class run_command(unittest.TestCase):
         self.assertEqual(done.stderr, "cohort run: --output: cannot write logs/0.log: Is a directory\n")
         self.assertFalse((self.folder / "started").exists())
 
+    def test_reports_output_that_cannot_be_stored(self):
+        (self.folder / "logs").mkdir()
+        (self.folder / "logs/0.log").symlink_to("/dev/full")
+        done = self.run_it("-n", 2, "--output", "logs", script="echo a; echo b")
+        self.assertEqual(done.stderr, "cohort run: --output: cannot write logs/0.log: No space left on device; rank 0 is only printed from now on\n")
+        self.assertEqual(sorted(done.stdout.splitlines()), ["[0] a", "[0] b", "[1] a", "[1] b"])
+        self.assertEqual((self.folder / "logs/1.log").read_text(), "a\nb\n")
+
     def test_returns_the_status_of_a_failed_rank_rather_than_of_a_lost_rank(self):
         done = self.run_it("-n", 3, script="[ $COHORT_RANK = 1 ] && exit 3; exit 75", expect=3)
         self.assertIn("cohort run: rank 1 has exited with status 3", done.stderr)
