@@ -661,7 +661,7 @@ class train_command(unittest.TestCase):
         expected = ("expected a number of bytes up to 2^64 - 1, such as 536870912, 512M or 8G (K, M, G and T are powers of 1024), got")
         self.assertEqual(self.refused("--max-bytes", "8GB"), f"cohort train: --max-bytes: {expected} '8GB'\n")
         self.assertEqual(self.refused(environment={"COHORT_MAX_BYTES": "much"}), f"cohort train: COHORT_MAX_BYTES: {expected} 'much'\n")
-        self.assertIn("more memory than allowed", self.refused("--max-bytes", "4K", status=1))
+        self.assertIn("more memory than allowed (--max-bytes, training.max_bytes): expected at most 4096 bytes", self.refused("--max-bytes", "4K", status=1))
 
     def test_the_path_of_set_selects_an_alternative_of_a_choice(self):
         self.assertEqual(self.effective("--set", "strategy.averaging.every=3")["strategy"]["averaging"]["every"], 3)

@@ -26,6 +26,7 @@ backend_handle with_state_bytes(backend_handle backend, training_settings const&
   if (settings.max_bytes > 0 && least > settings.max_bytes)
     throw memory_error(
         {.what = "the parameters, their gradients and the optimizer's state need more memory than allowed",
+         .where = "training_settings::max_bytes",
          .expected = {"at most ", settings.max_bytes, " bytes"},
          .got = {least, " bytes"}});
   return backend;
