@@ -89,18 +89,22 @@ int import_model(command_words const& call) {
     if (flag.name == "--input") from.inputs.push_back(extents_of(flag.value));
   bool const has_state = call.has("--state");
   cohort::documents::imported_network imported = cohort::documents::import_network(
-      from, {.optimizer_state = has_state,
-             .names = {.file = "", .weights = "--weights", .inputs = "--input", .loss = "--loss"}});
+      from,
+      {.optimizer_state = has_state,
+       .names = {
+           .file = "", .weights = "--weights", .inputs = "--input", .loss = "--loss", .state = "--state"}});
   cohort::training& run = imported.run;
   run.save(to, has_state);
+  if (imported.outputs.empty())  // a network for training
+    for (int const loss : run.network().outputs()) imported.outputs.emplace_back(run.network().name(loss));
   std::printf("%s: %d layers, %lld parameters; inputs %s; outputs %s\n", to.c_str(), run.network().size(),
               static_cast<long long>(run.network().parameter_count()), list_of(imported.inputs).c_str(),
               list_of(imported.outputs).c_str());
   for (std::string const& layer : imported.frozen)
     std::printf(
-        "constants of the file: to keep them in training, set optimizer.layers: [{layer: %s, frozen: "
+        "%s: not trained by the file; to freeze it here, too, set optimizer.layers: [{layer: %s, frozen: "
         "true}]\n",
-        layer.c_str());
+        layer.c_str(), layer.c_str());
   return 0;
 }
 

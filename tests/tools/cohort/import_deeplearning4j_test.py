@@ -32,6 +32,8 @@ class deeplearning4j_files(unittest.TestCase):
         self.imported("sequences.zip", "--input", "input=4x2")
         refused = reference_program.run("cohort", "import", FILES / "sequences.zip", "--to", self.folder / "m.safetensors", expect=1)
         self.assertIn("the number of steps of the input input is unknown", refused.stderr)
+        refused = reference_program.run("cohort", "import", FILES / "images.zip", "--to", self.folder / "m.safetensors", "--state", expect=1)
+        self.assertIn("the file does not contain the state of a training (--state): expected a file of Deeplearning4j", refused.stderr)
 
     def test_train_on_from_the_state_of_their_updaters(self):
         self.imported("adam.zip", "--state")

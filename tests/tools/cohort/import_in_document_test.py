@@ -93,7 +93,7 @@ class imports_in_documents(unittest.TestCase):
         for file in ("net.onnx", "net.zip"):
             self.assertIn(f"cannot open the file ({file})", self.train({"import": {"file": file}}, expect=1).stderr)
         write_onnx(self.folder / "net.onnx")
-        self.assertIn("network.optimizer_state): expected false, or a file of Deeplearning4j with updaterState.bin",
+        self.assertIn("network.optimizer_state): expected a file of Deeplearning4j with updaterState.bin, or no such setting",
                       self.train({"import": {"file": "net.onnx", "loss": "softmax_cross_entropy"}, "optimizer_state": True}, expect=1).stderr)
         self.assertIn("--model: expected a model file, got none; output.model of a training, and cohort import, write one",
                       self.train(model, command="evaluate", expect=2).stderr)

@@ -21,6 +21,8 @@ class keras_files(unittest.TestCase):
                 self.assertRegex(done.stdout, r"m.safetensors: \d+ layers, \d+ parameters; inputs .*; outputs ")
                 networks.add(reference_program.run("cohort", "describe", folder / "m.safetensors").stdout)
             self.assertEqual(len(networks), 1)
+            done = reference_program.run("cohort", "import", FILES / "nested.h5", "--to", folder / "m.safetensors")
+            self.assertIn("fixed: not trained by the file; to freeze it here, too, set optimizer.layers: [{layer: fixed, frozen: true}]", done.stdout)
             refused = reference_program.run("cohort", "import", FILES / "layers.txt", "--to", folder / "m.safetensors", expect=2)
             self.assertIn("expected a file that ends in .onnx, .keras, .h5, .hdf5 or .prototxt", refused.stderr)
 

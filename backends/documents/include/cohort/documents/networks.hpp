@@ -17,6 +17,7 @@ struct import_names {
   std::string weights = "network.import.weights";
   std::string inputs = "network.import.inputs";
   std::string loss = "network.import.loss";
+  std::string state = "network.optimizer_state";
 };
 
 /// A network of another library, as a run of the backend `reference` with the file's parameters,

@@ -127,8 +127,8 @@ imported_network import_network(import_source const& from, import_settings const
   imported_model const model = read_model(from, settings);
   if (settings.optimizer_state && !model.has_state())
     throw setting_error({.what = "the file does not contain the state of a training",
-                         .where = "network.optimizer_state",
-                         .expected = "false, or a file of Deeplearning4j with updaterState.bin",
+                         .where = settings.names.state,
+                         .expected = "a file of Deeplearning4j with updaterState.bin, or no such setting",
                          .got = from.file});
   training_settings used = settings.optimizer_state ? model.settings : training_settings();
   used.seed = settings.initial.seed;
