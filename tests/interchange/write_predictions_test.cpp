@@ -142,6 +142,11 @@ TEST(write_predictions, writes_outputs_of_several_layers_as_npy_files) {
       auto const values = made.view().as<float>();
       EXPECT_TRUE(std::ranges::equal(values, wanted[which].values)) << names[which];
     }
+    auto const renamed =
+        write(ranks, examples.data(), folder.path() + "/named.npy",
+              {.outputs = names, .names = {"maps", "classes"}, .format = prediction_format::npy, .chunk = 9});
+    EXPECT_EQ(renamed.files,
+              (std::vector{folder.path() + "/named.maps.npy", folder.path() + "/named.classes.npy"}));
     auto const single = write(ranks, examples.data(), folder.path() + "/one",
                               {.format = prediction_format::npy, .chunk = 20});
     EXPECT_EQ(single.files, std::vector{folder.path() + "/one.npy"});
@@ -602,6 +607,9 @@ TEST(write_predictions, refuses_invalid_settings_on_every_rank) {
   EXPECT_NE(refusal({.outputs = {"dense_9"}}).find("no layer with this name"), std::string::npos);
   EXPECT_NE(refusal({.outputs = {"dense_1", "dense_1"}}).find("got dense_1, more than once"),
             std::string::npos);
+  EXPECT_EQ(
+      refusal({.outputs = {"dense_1"}, .names = {"a", "b"}}),
+      "invalid settings of write_predictions (names): expected 1 names, one for each of the outputs, got 2");
   EXPECT_EQ(io::list_folder(folder.path())->size(), 0U);
 }
 

@@ -140,17 +140,27 @@ run_document document_of(caffe_run const& caffe, document_call const& call) {
   return run;
 }
 
+std::string output_folder(document_call const& call) {
+  return call.has("-output") ? path_of(call, "-output") : "output";
+}
+
+/// Creates the folder of -output, and returns its path.
 std::filesystem::path output_of(document_call const& call) {
-  std::filesystem::path result = call.has("-output") ? path_of(call, "-output") : "output";
+  std::filesystem::path result = output_folder(call);
   std::error_code unknown;
   std::filesystem::create_directories(result, unknown);
   return result;
 }
 
+void print_tested(data_sets const& data, cohort::communicator const& world) {
+  if (world.rank() != 0) return;
+  std::printf("data: %s, %lld examples\n", data.where.c_str(), static_cast<long long>(data.train.size()));
+}
+
 /// Evaluates each test. test.json contains the numbers of the first one, and an object for each further one.
 int test_rank(caffe_run const& caffe, document_call const& call, run_document const& run,
               cohort::communicator& world, data_sets const& data) {
-  print_data(run, data, world, cohort::documents::stdout_sink(), cohort::stderr_sink());
+  print_tested(data, world);
   cohort::training model = caffe.load_model(run, world);
   cohort::io::json_writer out(2);
   out.begin_object();
@@ -207,15 +217,17 @@ void write_column(document_call const& call, cohort::dataset const& data, std::s
     }
   });
   world.allreduce(std::span(numbers));
-  if (world.rank() != 0) return;
-  std::string text = "key,";
-  cohort::detail::append_csv_field(text, name);
-  text += '\n';
-  for (std::int64_t i = 0; i < data.size(); ++i) {
-    cohort::detail::append_csv_field(text, read(i));
-    text += ',' + text_of(numbers[static_cast<std::size_t>(i)]) + '\n';
-  }
-  cohort::io::write_file((output_of(call) / file_of(name)).string(), text);
+  cohort::all_or_none(world, "features", "cannot write the numbers of a top", [&] {
+    if (world.rank() != 0) return;
+    std::string text = "key,";
+    cohort::detail::append_csv_field(text, name);
+    text += '\n';
+    for (std::int64_t i = 0; i < data.size(); ++i) {
+      cohort::detail::append_csv_field(text, read(i));
+      text += ',' + text_of(numbers[static_cast<std::size_t>(i)]) + '\n';
+    }
+    cohort::io::write_file((output_of(call) / file_of(name)).string(), text);
+  });
 }
 
 /// Returns the part of the examples that a top of the data layer is. `flag`: for the error.
@@ -288,11 +300,11 @@ example_number loss_of(cohort::dataset const& data, cohort::training& model, caf
 
 int features_rank(caffe_run const& caffe, document_call const& call, run_document const& run,
                   cohort::communicator& world, data_sets const& data) {
-  print_data(run, data, world, cohort::documents::stdout_sink(), cohort::stderr_sink());
+  print_tested(data, world);
   // A model of this rank alone, so that each rank computes other examples.
   std::unique_ptr<cohort::communicator> const self = cohort::make_self();
   cohort::training model = caffe.load_model(run, *self);
-  std::vector<std::string> layers;
+  std::vector<std::string> layers, tops;                                  // the layers that compute the tops
   std::map<std::string, std::pair<std::string, example_number>> columns;  // by file: top and numbers
   auto const add = [&](std::string const& top, example_number number_of) {
     std::string const file = file_of(top);
@@ -311,7 +323,7 @@ int features_rank(caffe_run const& caffe, document_call const& call, run_documen
              != caffe.net().targets.end())
       add(top, loss_of(data.train, model, caffe, top));
     else
-      layers.push_back(layer);
+      layers.push_back(layer), tops.push_back(top);
   }
   if (std::string const label = call.value("-label"); !label.empty()) {
     std::size_t const part = target_of(data.train, label, "-label");
@@ -326,6 +338,7 @@ int features_rank(caffe_run const& caffe, document_call const& call, run_documen
   if (!layers.empty())
     write_predictions(model, data.train, world, (output_of(call) / file_of_layers).string(),
                       {.outputs = std::move(layers),
+                       .names = std::move(tops),
                        .batch = run.evaluation.batch,
                        .readers = run.evaluation.readers,
                        .resume = false});
@@ -343,7 +356,12 @@ int apply(document_call const& call, std::string const& weights) {
     throw usage_error("-conf: expected a network with a data layer in the phase TEST, got none");
   run_document const run = document_of(caffe, call);
   return cohort::documents::run_on_ranks(
-      run, {.load =
+      run, {.begin =
+                [&](cohort::communicator const& world) {
+                  if (world.rank() == 0)
+                    cohort::documents::require_writable({{output_folder(call), "-output", true}});
+                },
+            .load =
                 [&](cohort::communicator&) {
                   return data_sets{.train = caffe.test_set(0, extracts, extracts), .where = "test data"};
                 },

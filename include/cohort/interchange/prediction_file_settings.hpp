@@ -35,6 +35,7 @@ enum class key_type : std::uint8_t { text, integer };
 struct prediction_file_settings {
   /// Names of layers: heads, or inner layers (features). Empty: all outputs of the network.
   std::vector<std::string> outputs{};
+  std::vector<std::string> names{};  ///< of `outputs` in the files; empty: the names of the layers
   prediction_format format = prediction_format::csv;
   prediction_order order = prediction_order::examples;
   key_type keys = key_type::text;

@@ -126,12 +126,14 @@ class caffe_command(unittest.TestCase):
         self.assertEqual((tested["examples"], tested["accuracy"]), (100, found["accuracy"]))
         self.assertIn("-connection: not used", done.stderr)
         self.assertIn("-lmdb_partitions: not used", done.stderr)
+        self.assertIn("data: test data, 100 examples\n", done.stdout)
 
         self.lenet.run("caffe", "-conf", solver, "-features", "ip1,ip2", "-label", "label", "-model", "digits_iter_60.caffemodel", "-output", "features",
                        "-clusterSize", "2", "--set", "caffe.test.source=tests_lmdb")
         with open(folder / "features/features.csv", encoding="utf-8") as file:
             rows = list(csv.reader(file))
         self.assertEqual((len(rows), len(rows[1])), (101, 1 + 500 + 10))
+        self.assertEqual((rows[0][0], rows[0][1], rows[0][501]), ("key", "ip1.0", "ip2.0"))  # tops, also of layers that compute in place
         self.assertEqual(rows[1][0], "00000000")
         wanted = [max(range(10), key=lambda k: float(row[501 + k])) for row in rows[1:]]
         with open(folder / "features/label.csv", encoding="utf-8") as file:
@@ -266,6 +268,30 @@ class caffe_command(unittest.TestCase):
         self.assertIn("2 ranks", done.stdout)
         self.assertTrue((self.lenet.folder / "trained.caffemodel").exists())
         self.assertTrue((self.lenet.folder / "out/test.json").exists())
+
+    def test_a_write_that_fails_leaves_no_file_and_fails_on_all_ranks(self):
+        folder = self.lenet.folder
+        solver = self.lenet.solver("writes.prototxt", max_iter=1, test_iter=1)
+        full = ("bash", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "bash")  # every write of a file fails
+        for ranks in ("1", "2"):
+            for flags, words in {("-features", "ip1"): "File too large",
+                                 ("-features", "accuracy", "-label", "label"): "accuracy.csv",
+                                 ("-test",): "test.json"}.items():
+                done = self.lenet.run("caffe", "-conf", solver, *flags, "-model", "start.caffemodel", "-output", "full", "-devices", ranks, expect=1, before=full)
+                self.assertIn(words, done.stderr)
+                self.assertFalse([path for path in (folder / "full").glob("**/*") if path.is_file()], flags)
+
+        (folder / "taken/label.csv").mkdir(parents=True)
+        arguments = ("-conf", solver, "-features", "accuracy", "-label", "label", "-model", "start.caffemodel", "-output")
+        self.lenet.run("run", "-n", 2, "--output", "logs", reference_program.COHORT, "caffe", *arguments, "taken", expect=1)
+        for rank in range(2):
+            log = (folder / f"logs/{rank}.log").read_text(encoding="utf-8")
+            self.assertIn("label.csv): expected a path that does not exist, or a regular file, got a directory", log)
+        self.assertIn("-output: expected a folder that can be written", self.lenet.run("caffe", *arguments, "start.caffemodel", expect=2).stderr)
+
+    def test_a_network_for_training_is_imported_with_the_name_of_its_loss(self):
+        done = self.lenet.run("import", "net.prototxt", "--weights", "start.caffemodel", "--to", "net.safetensors", "--input", "data=1x28x28")
+        self.assertRegex(done.stdout, r"; inputs data; outputs loss\n")
 
     def test_refuses_by_name(self):
         for flags, words in {("-conf", "solver.prototxt"): "-train, -test or -features",

@@ -88,10 +88,15 @@ void prediction_run::check() {
   check_inputs(run_, data_, call);
   graph_view const net = run_.net;
   layers_ = how_.outputs.empty() ? net.outputs() : named_layers(net, how_.outputs);
+  if (!how_.names.empty() && how_.names.size() != how_.outputs.size())
+    refuse("names", {how_.outputs.size(), " names, one for each of the outputs"}, {how_.names.size()});
   for (int const id : layers_) {
     if (std::ranges::count(layers_, id) > 1)
       refuse("outputs", "different layers", {net.name(id), ", more than once"});
-    layout_.outputs.push_back({.name = net.name(id), .example = net[id].output, .classes = classes_of(id)});
+    std::size_t const which = made_.size();
+    layout_.outputs.push_back({.name = how_.names.empty() ? std::string(net.name(id)) : how_.names[which],
+                               .example = net[id].output,
+                               .classes = classes_of(id)});
     made_.push_back({.example = net[id].output, .values = {}});
   }
   if (layout_.format == prediction_format::npy) layout_.arrays();  // throws if two file names are equal
