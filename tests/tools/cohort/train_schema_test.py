@@ -204,6 +204,10 @@ class schema(unittest.TestCase):
             for form in section.get("anyOf", [section]):
                 for field in form.get("properties", ()):
                     self.assertIn(f"`{field}`", contents, name)
+        values = self.schema["properties"]
+        for name, choices in {"backend": values["backend"], "strategy": values["strategy"]["anyOf"][0], "ranks": values["ranks"]["properties"]["communicator"]}.items():
+            for choice in choices["enum"]:
+                self.assertIn(f"`{choice}`", rows[name].replace("[", "").replace("]", ""), name)
 
     def accepts(self, document):
         ours = accepts(self.schema, document, self.schema)
