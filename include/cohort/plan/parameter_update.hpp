@@ -73,6 +73,7 @@ class parameter_update {
   int state_arrays() const { return static_cast<int>(state_.size()); }
   /// State array k: an arena, or the elements of the shard.
   std::byte* state(int k) const { return state_[static_cast<std::size_t>(k)]; }
+  std::span<std::byte* const> states() const { return state_; }
   /// Returns whether this rank updates the ranges of shard() only, and has only their state.
   bool is_sharded() const { return is_sharded_; }
   state_shard const& shard() const { return shard_; }
@@ -277,7 +278,8 @@ class parameter_update {
   double rate_factor_ = 1;
   double average_decay_;
   std::vector<buffer> arrays_;
-  std::vector<std::byte*> state_;  // addresses of arrays_
+  std::vector<std::byte*> state_;    // addresses of arrays_
+  std::vector<char> is_measured_{};  // a parameter that never changes is not in the norm of the network
   std::optional<detail::arena_sums> gradient_squares_;
   std::optional<detail::arena_sums> step_squares_;
   std::optional<detail::arena_sums> parameter_squares_;

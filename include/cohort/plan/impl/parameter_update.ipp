@@ -36,6 +36,12 @@ parameter_update::parameter_update(parameter_set& parameters, optimizer_settings
   if (needs(detail::norm_of::step)) step_squares_.emplace(parameters, shard_);
   if (needs(detail::norm_of::gradient) || needs(detail::norm_of::step))
     parameter_squares_.emplace(parameters, shard_);
+  for (std::size_t p = 0; p < rules_.size(); ++p) {
+    optimizer_rule const& rule = rules_[p].rule;
+    bool const is_constant = rule.learning_rate().is_fixed() && rule.learning_rate().value(0, 0) == 0;
+    is_measured_.push_back(!is_constant || rule.needs_norms()
+                           || settings.normalisation.norm() != scope::network);
+  }
   std::int64_t elements = 0;
   for (std::size_t p = 0; p < rules_.size(); ++p)
     if (parameter const& one = parameters.table()[p];
@@ -185,16 +191,10 @@ parameter_set::arena_range parameter_update::share_of(arena_range const& range, 
 }
 
 void parameter_update::measure_gradients(update_request const& request) {
-  // A parameter that never changes does not count in the norm of the network. Its sums stay 0.
-  auto const counts = [&](optimizer_rule const& rule) {
-    bool const is_constant = rule.learning_rate().is_fixed() && rule.learning_rate().value(0, 0) == 0;
-    return !is_constant || rule.needs_norms() || settings_.normalisation.norm() != scope::network;
-  };
   if (gradient_squares_)
     gradient_squares_->measure(request.worker, request.workers,
                                [&](std::size_t p, std::size_t begin, std::size_t n, double* sums) {
-                                 if (counts(rules_[p].rule))
-                                   passes_.square_sums(request.parts, begin, n, sums);
+                                 if (is_measured_[p]) passes_.square_sums(request.parts, begin, n, sums);
                                });
   if (parameter_squares_)
     parameter_squares_->measure(request.worker, request.workers,
@@ -254,10 +254,6 @@ void parameter_update::apply_rules(update_request const& request, double whole, 
   std::size_t const front = is_sharded_ ? 0 : parameters_.offset_of(request.which.first),
                     back = is_sharded_ ? state_elements_ : parameters_.offset_of(request.which.last);
   arena_range const share = share_of(share_of({front, back - front}, request), thread, threads);
-  for (std::size_t index = 0; !is_sharded_ && request.worker == 0 && thread == 0 && index < rules_.size();
-       ++index)
-    if (int const p = static_cast<int>(index); request.which.has(p) && writes_copy(p))
-      parameters_.mark_update_copy(p);
   each_range(share.offset, share.offset + share.room,
              [&](std::size_t shift, std::size_t begin, std::size_t n) {
                apply_range(request, whole, shift, begin, begin + n);
@@ -302,6 +298,7 @@ void parameter_update::apply_range(update_request const& request, double whole, 
       if (count == pending.size()) update_ranges(std::span(pending).first(std::exchange(count, 0)));
       continue;
     }
+    if (begin == p.offset) parameters_.mark_update_copy(static_cast<int>(index));
     for (std::size_t at = begin; at < end; at += in_cache) {
       update_range const piece{&rule, now, at, std::min(in_cache, end - at)};
       update_ranges({&piece, 1});

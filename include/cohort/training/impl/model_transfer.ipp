@@ -101,13 +101,11 @@ data_preparation preparation_in(model_file const& from, graph_view net) {
 
 void add_replica(training_state& run, model_content& to) {
   parameter_update& update = run.update();
-  std::vector<std::byte*> arrays;
-  for (int k = 0; k < update.state_arrays(); ++k) arrays.push_back(update.state(k));
   to.add_parameters(run.parameters());
   add_preparation(run, to);
   to.add_state(run.parameters(), {.settings = run.settings.optimizer,
                                   .position = run.position,
-                                  .arrays = arrays,
+                                  .arrays = update.states(),
                                   .plateau = run.rate_plateau,
                                   .average = update.average()});
 }
