@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs with sharded optimizer state have the same bits as runs without shards.
-#include <sys/mman.h>
-#include <unistd.h>
 #include <atomic>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/loader.hpp>
@@ -10,12 +8,12 @@
 #include <cohort/training/detail/model_transfer.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/training_loop.hpp>
-#include <cstdint>
 #include <fstream>
 #include "../checkpoint/refusals.hpp"
 #include "../checkpoint/scratch_folder.hpp"
 #include "../checkpoint/small_disk.hpp"
 #include "../long_tests.hpp"
+#include "resident_bytes.hpp"
 #include "shard_cases.hpp"
 
 namespace shard_test {
@@ -113,18 +111,6 @@ TEST_P(sharded, divides_the_state_of_a_step_and_sends_the_same_bytes) {
     world.allreduce(std::span(&sum, 1));
     EXPECT_GE(sum, before.optimizer_state);
   });
-}
-
-/// Returns the resident bytes among the pages of an arena.
-std::size_t resident_bytes(std::byte const* arena, std::size_t bytes) {
-  auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  auto const first = (reinterpret_cast<std::uintptr_t>(arena) + page - 1) / page * page;
-  std::size_t const pages = (reinterpret_cast<std::uintptr_t>(arena) + bytes - first) / page;
-  std::vector<unsigned char> flags(pages);
-  if (::mincore(reinterpret_cast<void*>(first), pages * page, flags.data()) != 0) return bytes;
-  return page * static_cast<std::size_t>(std::ranges::count_if(flags, [](unsigned char flag) {
-           return (flag & 1) != 0;
-         }));
 }
 
 TEST(sharded_gradients, free_the_memory_of_other_ranks_parts) {

@@ -77,9 +77,13 @@ std::byte* parameter_update::stage(int k, int p) {
   std::size_t const width = bytes_of(parameters_.type());
   if (staging_.bytes() == 0) staging_ = buffer::of_small_pages(parameters_.arena_bytes());
   std::byte* const arena = staging_.data();
-  passes_.fill(arena, wanted.offset, wanted.room, k < rule.state_arrays() ? rule.initial_state(k) : 0);
+  bool const is_state = k >= 0;
+  passes_.fill(arena, wanted.offset, wanted.room,
+               is_state && k < rule.state_arrays() ? rule.initial_state(k) : 0);
   each_part(k, {wanted.offset, wanted.room}, [&](packed_range const& part) {
-    passes_.copy(state(k) + part.packed * width, arena + part.offset * width, part.n * width);
+    std::byte const* const from =
+        is_state ? state(k) + part.packed * width : parameters_.master() + part.offset * width;
+    passes_.copy(from, arena + part.offset * width, part.n * width);
   });
   return arena;
 }
@@ -88,9 +92,10 @@ void parameter_update::unstage(int k, int p) {
   parameter const& changed = parameters_.table()[static_cast<std::size_t>(p)];
   std::size_t const width = bytes_of(parameters_.type());
   std::byte* const arena = staging_.data();
-  each_part(k, {changed.offset, changed.room}, [&](packed_range const& part) {
-    passes_.copy(arena + part.offset * width, state(k) + part.packed * width, part.n * width);
-  });
+  if (k >= 0)
+    each_part(k, {changed.offset, changed.room}, [&](packed_range const& part) {
+      passes_.copy(arena + part.offset * width, state(k) + part.packed * width, part.n * width);
+    });
   detail::free_pages(arena + changed.offset * width, changed.room * width);
 }
 

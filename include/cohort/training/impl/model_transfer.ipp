@@ -118,7 +118,8 @@ tensor_source source_of_ranks(training_state& run, bool on_all_ranks) {
     auto const read_arena = [&](std::byte const* arena) {
       if (is_reader) parameters.read(wanted.p, arena, dense);
     };
-    if (wanted.array < 0) {
+    bool const is_parameter = wanted.array < 0 && wanted.arena == parameters.master();
+    if (wanted.array < 0 && !(is_parameter && !parameters.is_whole(wanted.p))) {
       read_arena(wanted.arena);
       return is_reader;
     }
@@ -137,7 +138,8 @@ model_content consensus_model(training_state& run, bool optimizer_state, bool on
   replica const mine = run.current_replica();
   scoped_consensus const consensus(*run.exchange_strategy, mine, optimizer_state ? mine.arrays() : 1,
                                    !optimizer_state);
-  model_content content(run.net, optimizer_state ? source_of_ranks(run, on_all_ranks) : tensor_source());
+  bool const is_collected = optimizer_state || !run.parameters().is_whole();
+  model_content content(run.net, is_collected ? source_of_ranks(run, on_all_ranks) : tensor_source());
   if (!on_all_ranks && run.world->rank() != 0 && !content.is_deferred()) return content;
   if (optimizer_state) {
     add_replica(run, content);
