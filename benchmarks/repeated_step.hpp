@@ -47,6 +47,8 @@ class repeated_step {
   cohort::run_memory forecast() const {
     cohort::run_memory all = cohort::memory_of_workers(*plan_, workers_.size(), false);
     all.gradients -= strategy_->freed_gradients(*workers_.backend().parameters);
+    if (update_->frees_parameters())
+      all.parameters -= strategy_->freed_parameters(*workers_.backend().parameters);
     all.optimizer_state = update_->bytes();
     all.batches = data_.inputs[0].memory.capacity() + data_.targets[0].memory.capacity();
     return all;

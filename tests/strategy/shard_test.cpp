@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs with sharded optimizer state have the same bits as runs without shards.
-#include <sys/mman.h>
-#include <unistd.h>
 #include <atomic>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/loader.hpp>
@@ -10,12 +8,12 @@
 #include <cohort/training/detail/model_transfer.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/training_loop.hpp>
-#include <cstdint>
 #include <fstream>
 #include "../checkpoint/refusals.hpp"
 #include "../checkpoint/scratch_folder.hpp"
 #include "../checkpoint/small_disk.hpp"
 #include "../long_tests.hpp"
+#include "resident_bytes.hpp"
 #include "shard_cases.hpp"
 
 namespace shard_test {
@@ -77,6 +75,12 @@ TEST_P(sharded, is_bitwise_equal_if_parameters_are_gathered_in_the_next_forward)
       1, true);
 }
 
+TEST_P(sharded, is_bitwise_equal_if_a_step_is_skipped_while_parameters_are_gathered) {
+  training_settings settings = settings_of({.rule = adam{.learning_rate = 0.001}});
+  settings.not_finite = when_not_finite::skip;
+  compare<narrow, deep>(settings, 1, true);
+}
+
 TEST_P(sharded, is_bitwise_equal_in_f64_and_with_a_frozen_layer) {
   compare<wide>(settings_of({.rule = adam{.learning_rate = 0.01}}));
   compare(settings_of({.rule = adagrad{.initial = 0.1}, .layers = {{.layer = "dense_1", .frozen = true}}}));
@@ -107,18 +111,6 @@ TEST_P(sharded, divides_the_state_of_a_step_and_sends_the_same_bytes) {
     world.allreduce(std::span(&sum, 1));
     EXPECT_GE(sum, before.optimizer_state);
   });
-}
-
-/// Returns the resident bytes among the pages of an arena.
-std::size_t resident_bytes(std::byte const* arena, std::size_t bytes) {
-  auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  auto const first = (reinterpret_cast<std::uintptr_t>(arena) + page - 1) / page * page;
-  std::size_t const pages = (reinterpret_cast<std::uintptr_t>(arena) + bytes - first) / page;
-  std::vector<unsigned char> flags(pages);
-  if (::mincore(reinterpret_cast<void*>(first), pages * page, flags.data()) != 0) return bytes;
-  return page * static_cast<std::size_t>(std::ranges::count_if(flags, [](unsigned char flag) {
-           return (flag & 1) != 0;
-         }));
 }
 
 TEST(sharded_gradients, free_the_memory_of_other_ranks_parts) {
@@ -235,8 +227,10 @@ TEST(sharded, stops_all_ranks_for_a_non_finite_number_and_skips_its_step) {
 /// Forwards everything to a sharded allreduce. In one step, rank 1 gets an infinite sum, or fails after the
 /// sums.
 struct spoiling final : strategy {
-  explicit spoiling(communicator& all, bool fails = false)
-      : world(all), fails(fails), real(allreduce{.shard = shard::gradients}.on(all)) {}
+  explicit spoiling(communicator& all, bool fails = false, bool late = false)
+      : world(all),
+        fails(fails),
+        real(allreduce{.overlap_next_forward = late, .shard = shard::gradients}.on(all)) {}
   void begin(step_info const& now, replica const& mine) override { real->begin(now, mine); }
   void ready(step_info const& now, bucket const& one, gradient_parts& parts) override {
     real->ready(now, one, parts);
@@ -256,11 +250,17 @@ struct spoiling final : strategy {
   void after_update(step_info const& now, replica const& mine, bool updated) override {
     real->after_update(now, mine, updated);
   }
+  int late_buckets() const override { return real->late_buckets(); }
+  void finish_late(gradient_parts& parts) override {
+    ++late_steps;
+    real->finish_late(parts);
+  }
   void abandon(std::string_view why) noexcept override { real->abandon(why); }
   agreement const* agreed() const override { return real->agreed(); }
 
   communicator& world;
   bool fails;
+  int late_steps = 0;
   std::unique_ptr<strategy> real;
 };
 
@@ -284,6 +284,60 @@ TEST(sharded, skips_a_step_on_all_ranks_if_a_sum_of_one_rank_is_not_finite) {
     EXPECT_TRUE(same_text(world, run.checksum()));
     for (float const w : parameters_of<float>(run)) ASSERT_TRUE(std::isfinite(w));
   });
+}
+
+TEST(sharded, skips_a_step_after_one_whose_parameters_are_gathered_late) {
+  launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
+    bright_thirds const examples(48);
+    training_settings settings = with_state();
+    settings.not_finite = when_not_finite::skip;
+    auto how = std::make_unique<spoiling>(world, false, true);
+    spoiling const& look = *how;
+    training run = trainer<narrow>(deep, world, std::move(how), settings);
+    fit_report const report = run.fit(examples.data(), {.batch = 4});
+    EXPECT_EQ(report.skipped, 1);
+    EXPECT_TRUE(same_text(world, run.checksum()));
+    EXPECT_EQ(look.late_steps, report.steps - 1) << "the skipped step gathers nothing";
+    for (float const w : parameters_of<float>(run)) ASSERT_TRUE(std::isfinite(w));
+  });
+}
+
+struct stop_after final : listener {
+  explicit stop_after(int steps) : remaining(steps) {}
+  int remaining;
+  void on_step(training& run, step_report const&) override {
+    if (--remaining == 0) run.request({.stop = true});
+  }
+};
+
+TEST(sharded, resumes_within_an_epoch_if_parameters_are_gathered_in_the_next_forward) {
+  scratch_folder const folder;
+  allreduce const late{.overlap_next_forward = true, .shard = shard::gradients};
+  auto const checksum = [&](int ranks, allreduce const& how, bool resumes, int steps) {
+    std::string found;
+    launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+      bright_thirds const examples(50);
+      training run = trainer<narrow>(deep, world, how, settings_of({.rule = adam{.learning_rate = 0.001}}));
+      if (resumes) {
+        EXPECT_TRUE(resume(run, folder.path()));
+        EXPECT_EQ(run.epoch(), 0);
+        EXPECT_GT(run.step(), 0);
+      }
+      stop_after stopping(steps);
+      checkpoint_listener saving(folder.path(), 0, 1, {});
+      fit_settings whole{.batch = 4};
+      if (steps > 0) whole.listeners = {&stopping, &saving};
+      run.fit(examples.data(), whole);
+      std::string const mine = run.checksum();
+      EXPECT_TRUE(same_text(world, mine));
+      if (world.rank() == 0) found = mine;
+    });
+    return found;
+  };
+  std::string const uninterrupted = checksum(3, {}, false, 0);
+  EXPECT_NE(checksum(3, late, false, 2), uninterrupted);
+  EXPECT_EQ(checksum(3, late, true, 0), uninterrupted);
+  EXPECT_EQ(checksum(2, late, true, 0), checksum(2, {}, true, 0));
 }
 
 TEST(sharded, resumes_with_any_number_of_ranks) { resumes_with_other_ranks({1, 2, 3}); }

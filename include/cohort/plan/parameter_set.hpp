@@ -89,6 +89,25 @@ class parameter_set {
   virtual bool has_update_copy(int p) const { return (void)p, false; }
   virtual void write_update_copy(int p, std::size_t begin, std::size_t n) { (void)p, (void)begin, (void)n; }
   virtual void mark_update_copy(int p) { (void)p; }
+  /// Returns whether kernels read parameter p only through copies of a narrower type, so that a rank needs
+  /// the master's elements of p only to update them.
+  bool has_only_copies(int p) const;
+  /// Returns parameter p for a kernel that reads the master.  Errors: setting_error if p is not whole.
+  int read_by_kernel(int p);
+  /// The working copies of parameter p that training reads.
+  virtual std::vector<std::span<std::byte const>> trained_copies(int) const { return {}; }
+  /// Returns whether this rank has all elements of parameter p of the master. If not, reading p from the
+  /// master throws setting_error; working copies are made from other copies.
+  bool is_whole(int p) const { return freed_versions_.empty() || freed_version(p) == 0; }
+  bool is_whole() const;
+  /// Throws setting_error unless parameter p is whole.
+  void require_whole(int p) const;
+  /// Records that the other ranks' elements of parameter p were written to the master.
+  void mark_whole(int p) const;
+  /// Updates the working copies of parameter p that training reads. Then frees the master's elements of p
+  /// outside `kept`, ascending ranges of an arena. mark_updated follows.
+  void free_outside(int p, std::span<arena_range const> kept);
+
   /// Records a change of the master: `version` increases. mark_changed: any change. mark_updated: the change
   /// is an update, which leaves frozen layers unchanged.
   void mark_changed() { written_ = ++version_; }
@@ -115,6 +134,10 @@ class parameter_set {
  protected:
   parameter_set(graph_view net, element_type type, std::shared_ptr<arena_passes> passes);
 
+  std::uint64_t freed_version(int p) const { return freed_versions_[static_cast<std::size_t>(p)]; }
+  /// Writes trained_copies(p) from the master, for the next version.
+  virtual void write_copies(int) {}
+
   element_type type_;
   std::shared_ptr<arena_passes> passes_;
   std::vector<int> owners_;  // per node: the node that owns its parameters
@@ -125,6 +148,8 @@ class parameter_set {
   buffer master_;
   std::uint64_t version_ = 1;  // version of the trained parameters
   std::uint64_t written_ = 1;  // version of the frozen parameters
+  std::vector<bool> is_read_;  // per parameter: whether kernels read the master, or may do so
+  mutable std::vector<std::uint64_t> freed_versions_;  // versions of the parameters that are not whole, or 0
 };
 
 }  // namespace cohort

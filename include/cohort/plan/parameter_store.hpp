@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/backend/detail/thread_scope.hpp>
 #include <cohort/backend/tensor_backend.hpp>
 #include <cohort/detail/hash.hpp>
+#include <cohort/plan/detail/dense_reorders.hpp>
 #include <cohort/plan/detail/folding.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <mutex>
@@ -92,6 +92,14 @@ class parameter_store final : public parameter_set {
     return arena + table_[static_cast<std::size_t>(p)].offset * sizeof(typename B::scalar);
   }
 
+  std::vector<std::span<std::byte const>> trained_copies(int p) const override {
+    std::lock_guard const lock(copies_mutex_);
+    std::vector<std::span<std::byte const>> found;
+    for (working_copy const& c : copies_)
+      if (is_trained_copy(c, p)) found.push_back({c.data.data(), c.data.bytes()});
+    return found;
+  }
+
   std::size_t copy_bytes() const override {
     std::lock_guard const lock(copies_mutex_);
     std::size_t bytes = 0;
@@ -110,26 +118,28 @@ class parameter_store final : public parameter_set {
   }
 
   void read(int p, std::byte const* arena, std::byte* dense) const override {
-    with_reorder(p, true, [&](auto const& run, std::byte* staging, std::size_t bytes) {
+    if (arena == master()) require_whole(p);
+    reorder(p, true, [&](auto const& run, std::byte* staging, std::size_t bytes) {
       std::byte* const from = parameter_data(p, const_cast<std::byte*>(arena));
       run(false, from, staging ? staging : dense);
       if (staging) passes_->download(staging, dense, bytes);
     });
   }
   void write(int p, std::byte const* dense, std::byte* arena) const override {
-    with_reorder(p, true, [&](auto const& run, std::byte* staging, std::size_t bytes) {
+    if (arena == master()) mark_whole(p);
+    reorder(p, true, [&](auto const& run, std::byte* staging, std::size_t bytes) {
       if (staging) passes_->upload(dense, staging, bytes);
       run(true, staging ? staging : const_cast<std::byte*>(dense), parameter_data(p, arena));
     });
   }
 
   void read_on_device(int p, std::byte const* arena, std::byte* dense) const override {
-    with_reorder(p, false, [&](auto const& run, std::byte*, std::size_t) {
+    reorder(p, false, [&](auto const& run, std::byte*, std::size_t) {
       run(false, parameter_data(p, const_cast<std::byte*>(arena)), dense);
     });
   }
   void write_on_device(int p, std::byte const* dense, std::byte* arena) const override {
-    with_reorder(p, false, [&](auto const& run, std::byte*, std::size_t) {
+    reorder(p, false, [&](auto const& run, std::byte*, std::size_t) {
       run(true, const_cast<std::byte*>(dense), parameter_data(p, arena));
     });
   }
@@ -139,7 +149,7 @@ class parameter_store final : public parameter_set {
     int turn = 0;
     for (working_copy& c : copies_)
       if (c.training && which.has(c.parameter) && turn++ % workers == worker
-          && (is_stale(c) || !(is_frozen(c) || was_written_by_update(c))))
+          && (is_stale(c) || !(is_partial(c) || is_frozen(c) || was_written_by_update(c))))
         reorder_copy(c);
   }
   void refresh_stale() override {
@@ -199,11 +209,21 @@ class parameter_store final : public parameter_set {
   bool was_written_by_update(working_copy const& c) const {
     return c.updated_version == version_ && written_ < version_;
   }
+  bool is_partial(working_copy const& c) const { return !c.folds && !is_whole(c.parameter); }
+  static bool is_trained_copy(working_copy const& c, int p) {
+    return !c.folds && c.training && c.parameter == p;
+  }
   bool is_stale(working_copy const& c) const {
+    if (is_partial(c)) return c.version < freed_version(c.parameter);
     return !was_written_by_update(c) && c.version < (is_frozen(c) ? written_ : version_);
   }
-  void reorder_copy(working_copy& c) {
-    if (c.folds) {
+  /// Updates a copy from the master; `is_gathered`: the master is whole, although it is marked otherwise.
+  void reorder_copy(working_copy& c, bool is_gathered = false) {
+    if (is_partial(c) && !is_gathered) {
+      working_copy& from = other_copy(c);
+      void* const addresses[]{from.data.data(), c.data.data()};
+      B::bind(backend_.reorder(from.wanted, c.wanted), addresses)();
+    } else if (c.folds) {
       std::vector<typename B::scalar> dense =
           detail::folded<typename B::scalar>(*this, *c.folds, c.parameter);
       layout const& source_layout =
@@ -225,43 +245,33 @@ class parameter_store final : public parameter_set {
     }
     c.version = version_;
   }
+  /// Returns a fresh copy of the same parameter and element type.  Errors: setting_error if there is none.
+  working_copy& other_copy(working_copy const& c) {
+    auto const found = std::ranges::find_if(copies_, [&](working_copy const& from) {
+      return !from.folds && from.parameter == c.parameter && !is_stale(from)
+             && backend_.element(from.wanted) == backend_.element(c.wanted);
+    });
+    if (found == copies_.end()) require_whole(c.parameter);
+    return *found;
+  }
+  void write_copies(int p) override {
+    std::lock_guard const lock(copies_mutex_);
+    for (working_copy& c : copies_)
+      if (is_trained_copy(c, p)) {
+        reorder_copy(c, true);
+        c.version = version_ + 1;
+      }
+  }
+  /// See dense_reorders::run.
+  template <class Move>
+  void reorder(int p, bool host_side, Move move) const {
+    reorders_.run(backend_, *passes_, p, *layouts_[static_cast<std::size_t>(p)], host_side, move);
+  }
   static std::shared_ptr<arena_passes> passes_of(B const& backend) {
     if constexpr (requires { backend.passes(); })
       return backend.passes();
     else
       return detail::passes_on_processor<typename B::scalar>();
-  }
-
-  /// Calls move(run, staging, bytes) to copy parameter p between an arena and a dense tensor. run(writes,
-  /// from, to) runs the reorder to (`writes`) or from the arena's layout. The reorders are cached, because
-  /// an exchange needs them in every step. If the dense tensor is in the processor's memory (`host_side`) and
-  /// the arenas are not, `staging` is a buffer of `bytes` bytes in the arenas' memory space. Otherwise
-  /// `staging` is null. Uses one thread: a thread pool costs more than it saves here.
-  template <class Move>
-  void with_reorder(int p, bool host_side, Move move) const {
-    detail::thread_scope<B> const single(1);
-    std::lock_guard const one_at_a_time(reorder_mutex_);
-    layout const &source_layout = *layouts_[static_cast<std::size_t>(p)],
-                 dense = backend_.plain(source_layout);
-    reorder_calls_.resize(2 * table_.size());
-    auto const run = [&](bool writes, std::byte* from, std::byte* to) {
-      auto& call = reorder_calls_[2 * static_cast<std::size_t>(p) + (writes ? 1 : 0)];
-      if (!call) {
-        void* const addresses[]{from, to};
-        call.emplace(
-            B::bind(writes ? backend_.reorder(dense, source_layout) : backend_.reorder(source_layout, dense),
-                    addresses));
-      }
-      call->set(0, from);
-      call->set(1, to);
-      (*call)();
-    };
-    std::size_t bytes = 0;
-    if (auto const space = passes_->space(); space && host_side) {
-      bytes = backend_.bytes(dense);
-      device_staging_.resize(bytes, space);
-    }
-    move(run, host_side ? device_staging_.data() : nullptr, bytes);
   }
 
   bool counts_only_;
@@ -270,9 +280,7 @@ class parameter_store final : public parameter_set {
   mutable std::mutex copies_mutex_;  // a plan may be made while other contexts predict
   std::vector<working_copy> copies_;
   std::vector<int> update_copies_;  // per parameter: the copy that updates write, or -1
-  mutable std::mutex reorder_mutex_;
-  mutable std::vector<std::optional<typename B::call>> reorder_calls_;
-  mutable reusable_buffer device_staging_;
+  mutable detail::dense_reorders<B> reorders_;
   bool allocated_ = false;
 };
 

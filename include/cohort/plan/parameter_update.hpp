@@ -42,10 +42,12 @@ class shard_exchange {
   virtual ~shard_exchange() = default;
   /// Replaces each number with its maximum over all ranks.
   virtual void find_maxima(std::span<double> numbers) = 0;
-  /// Replaces the parameters that other ranks have updated with these ranks' values.
-  virtual void gather(parameter_set& parameters) = 0;
-  /// Copies a range of a state array from all ranks to rank 0, or to all ranks. `arena`: has this rank's
-  /// elements of the range; gets the other ranks' elements. Elements outside all shards are unchanged.
+  /// Replaces the parameters that other ranks have updated with these ranks' values. `frees`: the update does
+  /// not need these values afterwards, so parameters with copies only may be freed.
+  virtual void gather(parameter_set& parameters, bool frees) = 0;
+  /// Copies a range of a state array, or of the parameters, from all ranks to rank 0, or to all ranks.
+  /// `arena`: has this rank's elements of the range; gets the other ranks' elements. Elements outside all
+  /// shards are unchanged.
   virtual void collect(parameter_set const& parameters, parameter_set::arena_range const& which,
                        std::byte* arena, bool on_all_ranks) = 0;
 };
@@ -73,6 +75,7 @@ class parameter_update {
   int state_arrays() const { return static_cast<int>(state_.size()); }
   /// State array k: an arena, or the elements of the shard.
   std::byte* state(int k) const { return state_[static_cast<std::size_t>(k)]; }
+  std::span<std::byte* const> states() const { return state_; }
   /// Returns whether this rank updates the ranges of shard() only, and has only their state.
   bool is_sharded() const { return is_sharded_; }
   state_shard const& shard() const { return shard_; }
@@ -80,14 +83,16 @@ class parameter_update {
   bool is_whole(int k) const { return !is_sharded_ || (average_decay_ > 0 && k + 1 == state_arrays()); }
   /// Calls use(arena) with an arena that has state array k of parameter p, to read or write it. With a shard,
   /// the arena has this rank's elements and the initial values of the others, and afterwards only this rank's
-  /// elements are kept; the call needs memory for one parameter.
+  /// elements are kept; the call needs memory for one parameter. k = -1: the parameters, to read them.
   template <class Use>
   void access_state(int k, int p, Use use) {
-    if (is_whole(k)) return use(state(k));
+    if (k < 0 ? parameters_.is_whole(p) : is_whole(k)) return use(k < 0 ? parameters_.master() : state(k));
     std::byte* const arena = stage(k, p);
     use(arena);
     unstage(k, p);
   }
+  /// Returns whether an update does not need the parameters of other ranks.
+  bool frees_parameters() const { return is_sharded_ && !average() && !has_constraints(); }
   /// The moving average of the trained parameters; null without average_decay.
   std::byte* average() const { return average_decay_ > 0 ? state_.back() : nullptr; }
   /// Copies the parameters to the average, after the parameters were loaded.
@@ -120,7 +125,7 @@ class parameter_update {
     apply(request);
     if (ranks) {
       wait();
-      if (request.worker == 0) ranks->gather(parameters_);
+      if (request.worker == 0) ranks->gather(parameters_, frees_parameters());
       wait();
       if (average()) update_average(request.step, share_of({0, parameters_.arena_elements()}, request));
     }
@@ -277,7 +282,8 @@ class parameter_update {
   double rate_factor_ = 1;
   double average_decay_;
   std::vector<buffer> arrays_;
-  std::vector<std::byte*> state_;  // addresses of arrays_
+  std::vector<std::byte*> state_;    // addresses of arrays_
+  std::vector<char> is_measured_{};  // a parameter that never changes is not in the norm of the network
   std::optional<detail::arena_sums> gradient_squares_;
   std::optional<detail::arena_sums> step_squares_;
   std::optional<detail::arena_sums> parameter_squares_;

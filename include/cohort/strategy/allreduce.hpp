@@ -48,7 +48,9 @@ enum class shard { nothing, optimizer_state, gradients };
 ///           allreduce has no parts, are not divided. With `overlap_next_forward`, the parameters of the late
 ///           buckets are gathered in the next forward. With one worker and without micro-batches, `gradients`
 ///           frees the other ranks' parts of a bucket when the bucket's sum is complete; at most two sums are
-///           in flight.
+///           in flight. `gradients` also frees the other ranks' parts of parameters that kernels read through
+///           bf16 copies only, without `overlap_next_forward`, constraints and an average of the parameters
+///           (training::gather_parameters).
 /// Order     a bucket's allreduce starts while backward still runs on the layers below the bucket's layers.
 /// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (the
 ///           number of examples without weights).
@@ -64,8 +66,8 @@ enum class shard { nothing, optimizer_state, gradients };
 ///           at a resync, also a second such allreduce, and a broadcast as at the start. A single rank sends,
 ///           packs and waits for nothing. With `shard`, also one allreduce per phase of norms, at least one:
 ///           8 bytes, and 8 for each block of 4,096 elements and norm. Sharded state is not broadcast, so
-///           every rank must load the same file. A resync hashes the parameters in place; ranks with
-///           different layouts copy one parameter at a time.
+///           every rank must load the same file. A resync hashes the parameters in place, or the
+///           copies of those that are freed; ranks with different layouts copy one parameter at a time.
 /// Errors    communicator_error on all ranks if a rank is lost. With `overlap_next_forward` the layers whose
 ///           sums were late may then lack the last step; with `shard` some parameters may lack it.
 ///           setting_error on all ranks that cannot have shards. numeric_error on all ranks if `diverged` is

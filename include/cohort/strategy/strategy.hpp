@@ -179,6 +179,9 @@ class strategy {
   /// Returns how many bytes of the workers' gradients are free at any time of a step without micro-batches,
   /// because the strategy frees elements outside the shard.
   virtual std::size_t freed_gradients(parameter_set const&) const { return 0; }
+  /// Returns how many bytes of the parameters are free at any time of a step, because the strategy frees
+  /// elements that only other ranks update (parameter_update::frees_parameters).
+  virtual std::size_t freed_parameters(parameter_set const&) const { return 0; }
 
   /// Ends this rank's part of a failed step. The other ranks report `why`.
   virtual void abandon(std::string_view /*why*/) noexcept {}

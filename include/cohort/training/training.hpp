@@ -69,6 +69,8 @@ class training {
   parameter_set& parameters() &;
   parameter_set const& parameters() const&;
   parameter_set const& parameters() const&& = delete;  // keep the run in a variable
+  /// Collective: completes the parameters of which shard::gradients has freed parts, until the next step.
+  void gather_parameters();
   /// Returns the gradient of the last step: of one parameter, such as "dense_1.weights", or of all parameters
   /// of a layer, such as "dense_1". This is the gradient that the optimizer received: before normalisation,
   /// clipping and penalties of the settings. May be called in on_step of a listener, and between two steps.
@@ -208,9 +210,7 @@ class training {
   /// The same for inputs with masks (see batch_view); targets and weights are ignored.
   predictions predict(batch_view const& data) const;
   /// Returns one output per key, in the order of `keys`: a vector, array or span of any type. `input` has one
-  /// example per key.
-  ///
-  /// Errors    shape_error if the numbers of keys and examples differ.
+  /// example per key.  Errors: shape_error if the numbers of keys and examples differ.
   template <class Keys>
   auto predict(Keys const& keys, tensor_view input) const {
     return keyed(std::span(keys), predict(input));

@@ -31,10 +31,10 @@ class shard_faults(unittest.TestCase):
         self.secret.write_text("0123456789abcdef0123456789abcdef\n", encoding="ascii")
         self.secret.chmod(0o600)
 
-    def run_ranks(self, name, place):
+    def run_ranks(self, name, *arguments):
         """Returns the statuses and the outputs of the ranks."""
         join = f"127.0.0.1:{free_port()}"
-        ranks = [subprocess.Popen([os.environ["COHORT_PROGRAM"], self.folder / name, place], stdout=subprocess.PIPE,
+        ranks = [subprocess.Popen([os.environ["COHORT_PROGRAM"], self.folder / name, *arguments], stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True,
                                   env=dict(os.environ, COHORT_JOIN=join, COHORT_RANKS=str(RANKS), COHORT_RANK=str(rank),
                                            COHORT_SECRET_FILE=str(self.secret)))
@@ -42,9 +42,9 @@ class shard_faults(unittest.TestCase):
         texts = [rank.communicate(timeout=120)[0] for rank in ranks]
         return [rank.returncode for rank in ranks], texts
 
-    def run_to_the_end(self, name):
+    def run_to_the_end(self, name, *late):
         """Returns the first step and the parameters' checksum, which are the same on all ranks."""
-        statuses, texts = self.run_ranks(name, "none")
+        statuses, texts = self.run_ranks(name, "none", *late)
         self.assertEqual(statuses, [0] * RANKS, texts)
         found = {re.search(r"begins at step (\d+)\n(?:.*\n)*rank \d has (.*)", text).groups() for text in texts}
         self.assertEqual(len(found), 1, texts)
@@ -53,11 +53,12 @@ class shard_faults(unittest.TestCase):
     def test_a_killed_rank_loses_nothing(self):
         first, expected = self.run_to_the_end("whole")
         self.assertEqual(first, "0")
-        for place in ["sum", "gather", "send"]:
-            with self.subTest(place):
-                statuses, texts = self.run_ranks(place, place)
+        for place, *late in [["sum"], ["gather"], ["send"], ["sum", "late"], ["gather", "late"], ["after", "late"]]:
+            name = "_".join([place, *late])
+            with self.subTest(name):
+                statuses, texts = self.run_ranks(name, place, *late)
                 self.assertEqual(statuses, [STATUS_OF_LOST_RANKS, -signal.SIGKILL, STATUS_OF_LOST_RANKS], texts)
-                self.assertEqual(self.run_to_the_end(place), ("2", expected))
+                self.assertEqual(self.run_to_the_end(name, *late), ("2", expected))
 
 
 if __name__ == "__main__":

@@ -164,19 +164,13 @@ training_position model_file::read_state(parameter_set const& parameters, optimi
   return position_;
 }
 
-std::vector<std::byte*> arrays_of(parameter_update const& update) {
-  std::vector<std::byte*> arrays;
-  for (int k = 0; k < update.state_arrays(); ++k) arrays.push_back(update.state(k));
-  return arrays;
-}
-
 void model_file::check_state(parameter_set const& parameters, parameter_update const& update) const {
-  checked_state(parameters, update.settings(), arrays_of(update), update.average());
+  checked_state(parameters, update.settings(), update.states(), update.average());
 }
 
 training_position model_file::read_state(parameter_set const& parameters, parameter_update& update) const {
   for (detail::model_tensor const& wanted :
-       checked_state(parameters, update.settings(), arrays_of(update), update.average())) {
+       checked_state(parameters, update.settings(), update.states(), update.average())) {
     auto const load = [&](std::byte* arena) {
       detail::tensor_to_load const tensor{values(wanted.name), wanted.p, arena};
       detail::write_dense(parameters, {&tensor, 1}, file_.name());

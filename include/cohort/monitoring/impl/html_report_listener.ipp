@@ -270,8 +270,11 @@ void html_report_listener::on_step(training& run, step_report const& done) {
     sum_of_seconds_ = 0;
   }
   std::int64_t const every = settings_.ratios_every;
-  if (every > 0 && step_ % every == 0 && before_.step() == step_ - 1 && done.updated) add_ratios(run, step_);
-  if (every > 0 && (step_ + 1) % every == 0) before_ = detail::dense_parameters(run.parameters(), step_);
+  auto const has_ratios = [&](std::int64_t step) {
+    return every > 0 && step % every == 0 && run.parameters().is_whole();
+  };
+  if (before_.step() == step_ - 1 && done.updated && has_ratios(step_)) add_ratios(run, step_);
+  if (has_ratios(step_ + 1)) before_ = detail::dense_parameters(run.parameters(), step_);
   if (!is_first && seconds_ < written_at_ + settings_.seconds) return;
   describe_exchange(run);
   write();

@@ -89,8 +89,9 @@ void tensorboard_listener::on_step(training& run, step_report const& done) {
     }
     bool const writes = has_point(done);
     if (writes) write_scalars(run, done);
-    if (has_histograms(done, 0)) write_parameters(run, done);
-    if (has_histograms(done, 1)) before_ = detail::dense_parameters(run.parameters(), done.step + 1);
+    if (has_histograms(done, 0) && run.parameters().is_whole()) write_parameters(run, done);
+    if (has_histograms(done, 1) && run.parameters().is_whole())
+      before_ = detail::dense_parameters(run.parameters(), done.step + 1);
     if (writes) file_->flush();
   });
 }
@@ -164,7 +165,7 @@ void tensorboard_listener::write_parameters(training& run, step_report const& do
     now.visit(one, [&](auto numbers) {
       file_->histogram("parameters/" + one.name, step, io::histogram_of(numbers));
     });
-    if (done.updated) {
+    if (done.updated && !run.state().exchange_strategy->shard_ranks()) {
       std::vector<double> const gradient = run.last_gradient(one.name);
       file_->histogram("gradients/" + one.name, step, io::histogram_of(std::span(gradient)));
     }

@@ -189,7 +189,8 @@ class compiler {
         if (!step.folded.empty())
           return {place::copy, store_.folded_copy(folding_of(net_, store_, step), o.index, o.layout)};
         int const parameter = parameter_of(step, o.index);
-        if (*store_.fixed_layout(parameter) == o.layout) return {place::parameter, parameter};
+        if (*store_.fixed_layout(parameter) == o.layout)
+          return {place::parameter, store_.read_by_kernel(parameter)};
         return {place::copy, store_.copy(parameter, o.layout, training_)};
       }
       case operand_role::workspace:

@@ -22,6 +22,58 @@ std::span<parameter const> parameter_set::table() const { return table_; }
 
 std::span<bucket const> parameter_set::buckets() const { return buckets_; }
 
+bool parameter_set::is_whole() const {
+  return std::ranges::all_of(freed_versions_, [](std::uint64_t version) { return version == 0; });
+}
+
+void parameter_set::require_whole(int p) const {
+  if (!is_whole(p))
+    throw setting_error({.what = "this rank has only a part of a parameter",
+                         .where = table_[static_cast<std::size_t>(p)].name,
+                         .expected =
+                             "a call of training::gather_parameters on all ranks since the last step; or "
+                             "shard::optimizer_state",
+                         .got = "shard::gradients and a backend with working copies"});
+}
+
+void parameter_set::mark_whole(int p) const {
+  if (!freed_versions_.empty()) freed_versions_[static_cast<std::size_t>(p)] = 0;
+}
+
+int parameter_set::read_by_kernel(int p) {
+  require_whole(p);
+  is_read_[static_cast<std::size_t>(p)] = true;
+  return p;
+}
+
+bool parameter_set::has_only_copies(int p) const {
+  parameter const& wanted = table_[static_cast<std::size_t>(p)];
+  if (!wanted.trains() || is_read_[static_cast<std::size_t>(p)] || passes_->space()) return false;
+  return std::ranges::any_of(trained_copies(p), [&](std::span<std::byte const> copy) {
+    return copy.size() < wanted.room * bytes_of(type_);
+  });
+}
+
+void parameter_set::free_outside(int p, std::span<arena_range const> kept) {
+  write_copies(p);
+  if (freed_versions_.empty()) {
+    freed_versions_.resize(table_.size());
+    detail::request_small_pages(master_.data(), master_.bytes());
+  }
+  freed_versions_[static_cast<std::size_t>(p)] = version_ + 1;
+  parameter const& wanted = table_[static_cast<std::size_t>(p)];
+  std::size_t const end = wanted.offset + wanted.room, width = bytes_of(type_);
+  std::size_t begin = wanted.offset;
+  auto const free_until = [&](std::size_t to) {
+    if (to > begin) detail::free_pages(master() + begin * width, (to - begin) * width);
+  };
+  for (arena_range const& part : kept) {
+    free_until(std::min(part.offset, end));
+    begin = std::max(begin, part.offset + part.room);
+  }
+  free_until(end);
+}
+
 void parameter_set::freeze(std::function<bool(std::size_t)> const& frozen) {
   if (arena_elements_ > 0)
     throw setting_error({.what = "cannot freeze layers: a plan has already been made",
@@ -82,6 +134,16 @@ parameter_set::parameter_set(graph_view net, element_type type, std::shared_ptr<
     }
   }
   buckets_ = make_buckets(table_, bytes_of(type));
+  is_read_.resize(table_.size());
+  auto const mark = [&](int id) {
+    for (std::size_t p = 0; p < table_.size(); ++p)
+      if (table_[p].node == owners_[static_cast<std::size_t>(id)]) is_read_[p] = true;
+  };
+  for (int id = 0; id < net.size(); ++id) {
+    if (!net.kind(id).at_inference) continue;
+    mark(id);  // inference may fold this layer's parameters into those of the layer before
+    for (int const before : net.inputs(id)) mark(before);
+  }
 }
 
 }  // namespace cohort

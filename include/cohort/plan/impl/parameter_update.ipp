@@ -36,6 +36,12 @@ parameter_update::parameter_update(parameter_set& parameters, optimizer_settings
   if (needs(detail::norm_of::step)) step_squares_.emplace(parameters, shard_);
   if (needs(detail::norm_of::gradient) || needs(detail::norm_of::step))
     parameter_squares_.emplace(parameters, shard_);
+  for (std::size_t p = 0; p < rules_.size(); ++p) {
+    optimizer_rule const& rule = rules_[p].rule;
+    bool const is_constant = rule.learning_rate().is_fixed() && rule.learning_rate().value(0, 0) == 0;
+    is_measured_.push_back(!is_constant || rule.needs_norms()
+                           || settings.normalisation.norm() != scope::network);
+  }
   std::int64_t elements = 0;
   for (std::size_t p = 0; p < rules_.size(); ++p)
     if (parameter const& one = parameters.table()[p];
@@ -71,9 +77,13 @@ std::byte* parameter_update::stage(int k, int p) {
   std::size_t const width = bytes_of(parameters_.type());
   if (staging_.bytes() == 0) staging_ = buffer::of_small_pages(parameters_.arena_bytes());
   std::byte* const arena = staging_.data();
-  passes_.fill(arena, wanted.offset, wanted.room, k < rule.state_arrays() ? rule.initial_state(k) : 0);
+  bool const is_state = k >= 0;
+  passes_.fill(arena, wanted.offset, wanted.room,
+               is_state && k < rule.state_arrays() ? rule.initial_state(k) : 0);
   each_part(k, {wanted.offset, wanted.room}, [&](packed_range const& part) {
-    passes_.copy(state(k) + part.packed * width, arena + part.offset * width, part.n * width);
+    std::byte const* const from =
+        is_state ? state(k) + part.packed * width : parameters_.master() + part.offset * width;
+    passes_.copy(from, arena + part.offset * width, part.n * width);
   });
   return arena;
 }
@@ -82,9 +92,10 @@ void parameter_update::unstage(int k, int p) {
   parameter const& changed = parameters_.table()[static_cast<std::size_t>(p)];
   std::size_t const width = bytes_of(parameters_.type());
   std::byte* const arena = staging_.data();
-  each_part(k, {changed.offset, changed.room}, [&](packed_range const& part) {
-    passes_.copy(arena + part.offset * width, state(k) + part.packed * width, part.n * width);
-  });
+  if (k >= 0)
+    each_part(k, {changed.offset, changed.room}, [&](packed_range const& part) {
+      passes_.copy(arena + part.offset * width, state(k) + part.packed * width, part.n * width);
+    });
   detail::free_pages(arena + changed.offset * width, changed.room * width);
 }
 
@@ -185,16 +196,10 @@ parameter_set::arena_range parameter_update::share_of(arena_range const& range, 
 }
 
 void parameter_update::measure_gradients(update_request const& request) {
-  // A parameter that never changes does not count in the norm of the network. Its sums stay 0.
-  auto const counts = [&](optimizer_rule const& rule) {
-    bool const is_constant = rule.learning_rate().is_fixed() && rule.learning_rate().value(0, 0) == 0;
-    return !is_constant || rule.needs_norms() || settings_.normalisation.norm() != scope::network;
-  };
   if (gradient_squares_)
     gradient_squares_->measure(request.worker, request.workers,
                                [&](std::size_t p, std::size_t begin, std::size_t n, double* sums) {
-                                 if (counts(rules_[p].rule))
-                                   passes_.square_sums(request.parts, begin, n, sums);
+                                 if (is_measured_[p]) passes_.square_sums(request.parts, begin, n, sums);
                                });
   if (parameter_squares_)
     parameter_squares_->measure(request.worker, request.workers,
@@ -254,10 +259,6 @@ void parameter_update::apply_rules(update_request const& request, double whole, 
   std::size_t const front = is_sharded_ ? 0 : parameters_.offset_of(request.which.first),
                     back = is_sharded_ ? state_elements_ : parameters_.offset_of(request.which.last);
   arena_range const share = share_of(share_of({front, back - front}, request), thread, threads);
-  for (std::size_t index = 0; !is_sharded_ && request.worker == 0 && thread == 0 && index < rules_.size();
-       ++index)
-    if (int const p = static_cast<int>(index); request.which.has(p) && writes_copy(p))
-      parameters_.mark_update_copy(p);
   each_range(share.offset, share.offset + share.room,
              [&](std::size_t shift, std::size_t begin, std::size_t n) {
                apply_range(request, whole, shift, begin, begin + n);
@@ -302,6 +303,7 @@ void parameter_update::apply_range(update_request const& request, double whole, 
       if (count == pending.size()) update_ranges(std::span(pending).first(std::exchange(count, 0)));
       continue;
     }
+    if (begin == p.offset) parameters_.mark_update_copy(static_cast<int>(index));
     for (std::size_t at = begin; at < end; at += in_cache) {
       update_range const piece{&rule, now, at, std::min(in_cache, end - at)};
       update_ranges({&piece, 1});

@@ -14,6 +14,7 @@
 #include <cohort/tensor/buffer.hpp>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,7 +50,8 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   void set_workers(int workers) override { workers_ = workers; }
   std::size_t freed_gradients(parameter_set const& parameters) const override;
   void find_maxima(std::span<double> numbers) override;
-  void gather(parameter_set& parameters) override;
+  std::size_t freed_parameters(parameter_set const& parameters) const override;
+  void gather(parameter_set& parameters, bool frees) override;
   void collect(parameter_set const& parameters, parameter_set::arena_range const& which, std::byte* arena,
                bool on_all_ranks) override;
 
@@ -77,6 +79,9 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   bool is_single_rank() const { return world_->size() == 1; }
   bool frees_gradients() const {
     return is_sharded() && how_.shard == cohort::shard::gradients && workers_ == 1;
+  }
+  bool frees_parameters() const {
+    return is_sharded() && how_.shard == cohort::shard::gradients && !how_.overlap_next_forward;
   }
   bool is_sharded() const { return how_.shard != cohort::shard::nothing && !is_single_rank(); }
   /// Returns whether the ranks can have shards.  Order: collective.
@@ -112,6 +117,7 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   std::size_t load_gradient(bucket const& one, gradient_parts& gradients);
 
   void wait_for_gathers(std::size_t first, std::size_t last);
+  void free_parameters(parameter_set& parameters, bucket const& layers);
 
   /// Waits for the sums of buckets [first, last) and writes their means back.
   void finish_buckets(gradient_parts& gradients, std::size_t first, std::size_t last);
@@ -139,6 +145,7 @@ class allreduce_strategy final : public strategy, public shard_exchange {
   bool same_layout_ = false;              // whether all ranks have the same parameter layout
   std::int64_t repairs_ = 0;              // number of resyncs that broadcast rank 0's state
   std::vector<split_allreduce> gathers_;  // one per bucket
+  state_shard own_;                       // shard() of this rank, if parameters are freed
   std::size_t freed_ = 0;                 // number of buckets whose gradients were freed in this step
   int workers_ = 1;
   int late_gathers_ = 0;  // number of buckets whose parameters are gathered in the next forward
@@ -290,6 +297,7 @@ void allreduce_strategy::forget() {
   votes_.reset();
   low_precision_.reset();
   saved_ = {};
+  own_ = {};
 }
 
 void allreduce_strategy::mark_not_finite(bucket const& last, gradient_parts& gradients) {
@@ -384,8 +392,11 @@ void allreduce_strategy::find_maxima(std::span<double> numbers) {
   world_->allreduce(numbers, reduction::maximum);
 }
 
-void allreduce_strategy::gather(parameter_set& parameters) {
+void allreduce_strategy::gather(parameter_set& parameters, bool frees) {
   gathers_.resize(sums_.size());
+  frees = frees && frees_parameters();
+  if (frees && own_.empty()) own_ = *shard(parameters, world_->rank());
+  bucket const* last = nullptr;
   std::size_t const width = bytes_of(parameters.type());
   for (std::size_t b = gathers_.size(); b-- > 0;) {  // the first layers first
     bucket const& layers = parameters.buckets()[b];
@@ -393,13 +404,23 @@ void allreduce_strategy::gather(parameter_set& parameters) {
     parameter_set::arena_range const range = parameters.range_of(layers);
     gathers_[b].start_allgather(*world_,
                                 {parameters.master() + range.offset * width, parameters.type(), range.room});
+    if (!frees) continue;
+    if (last) free_parameters(parameters, *last);  // at most two gathers are in flight
+    last = &layers;
   }
+  if (last) free_parameters(parameters, *last);
   late_buckets_ = late_gathers_;
   wait_for_gathers(static_cast<std::size_t>(late_buckets_), gathers_.size());
 }
 
 void allreduce_strategy::wait_for_gathers(std::size_t first, std::size_t last) {
   for (split_allreduce& pending : std::span(gathers_).subspan(first, last - first)) pending.wait();
+}
+
+void allreduce_strategy::free_parameters(parameter_set& parameters, bucket const& layers) {
+  gathers_[static_cast<std::size_t>(layers.index)].wait();
+  for (int p = layers.first_parameter; p < layers.first_parameter + layers.parameters; ++p)
+    if (parameters.has_only_copies(p)) parameters.free_outside(p, own_);
 }
 
 void allreduce_strategy::collect(parameter_set const& parameters, parameter_set::arena_range const& which,
@@ -435,19 +456,16 @@ void allreduce_strategy::free_gradients(gradient_parts& gradients, int last) {
   }
 }
 
-/// Returns the elements that are free at any time, if each bucket frees these elements. At most three buckets
-/// are whole: two in flight, and the next one. The largest bucket may be whole during the whole backward, if
-/// it has a shared parameter.
-std::size_t always_free(std::span<std::size_t const> buckets) {
-  auto const largest = static_cast<std::size_t>(std::ranges::max_element(buckets) - buckets.begin());
-  std::size_t all = 0, adjacent = 0;
+/// Returns the elements that are free at any time, if each bucket frees these elements, and at most `whole`
+/// adjacent buckets are whole.
+std::size_t always_free(std::span<std::size_t const> buckets, std::size_t whole) {
+  std::size_t all = 0, most = 0;
   for (std::size_t b = 0; b < buckets.size(); ++b) {
-    if (b != largest) all += buckets[b];
-    std::size_t three = 0;
-    for (std::size_t k = b; k < std::min(b + 3, buckets.size()); ++k) three += k == largest ? 0 : buckets[k];
-    adjacent = std::max(adjacent, three);
+    all += buckets[b];
+    auto const adjacent = buckets.subspan(b, std::min(whole, buckets.size() - b));
+    most = std::max(most, std::accumulate(adjacent.begin(), adjacent.end(), std::size_t{0}));
   }
-  return all - adjacent;
+  return all - most;
 }
 
 std::size_t allreduce_strategy::freed_gradients(parameter_set const& parameters) const {
@@ -458,7 +476,33 @@ std::size_t allreduce_strategy::freed_gradients(parameter_set const& parameters)
     for (index_slice const& part : parts_in(parameters, layers, world_->rank()))
       of_other_ranks.back() -= static_cast<std::size_t>(part.count);
   }
-  return always_free(of_other_ranks) * bytes_of(parameters.type());
+  if (of_other_ranks.empty()) return 0;
+  // The largest bucket may be whole during the whole backward, if it has a shared parameter.
+  *std::ranges::max_element(of_other_ranks) = 0;
+  return always_free(of_other_ranks, 3) * bytes_of(parameters.type());  // two in flight, and the next one
+}
+
+std::size_t allreduce_strategy::freed_parameters(parameter_set const& parameters) const {
+  if (!frees_parameters()) return 0;
+  std::vector<std::size_t> of_other_ranks;
+  for (bucket const& layers : parameters.buckets()) {
+    std::size_t& bytes = of_other_ranks.emplace_back();
+    std::size_t const offset = parameters.range_of(layers).offset;
+    std::vector<index_slice> const parts = parts_in(parameters, layers, world_->rank());
+    for (int p = layers.first_parameter; p < layers.first_parameter + layers.parameters; ++p) {
+      if (!parameters.has_only_copies(p)) continue;
+      parameter const& divided = parameters.table()[static_cast<std::size_t>(p)];
+      bytes += divided.room;
+      for (index_slice const& part : parts) {
+        std::size_t const first = offset + static_cast<std::size_t>(part.first),
+                          begin = std::max(divided.offset, first),
+                          end = std::min(divided.offset + divided.room,
+                                         first + static_cast<std::size_t>(part.count));
+        bytes -= begin < end ? end - begin : 0;
+      }
+    }
+  }
+  return always_free(of_other_ranks, 2) * bytes_of(parameters.type());
 }
 
 std::size_t allreduce_strategy::load_gradient(bucket const& one, gradient_parts& gradients) {

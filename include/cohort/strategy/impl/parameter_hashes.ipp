@@ -7,6 +7,13 @@
 
 namespace cohort::detail {
 
+std::uint64_t hash_of_copies(parameter_set const& parameters, int p) {
+  std::vector<std::uint64_t> hashes;
+  for (std::span<std::byte const> const copy : parameters.trained_copies(p))
+    hashes.push_back(hash_of_bytes(copy));
+  return hash_of_bytes(std::as_bytes(std::span(hashes)));
+}
+
 std::vector<std::uint64_t> parameter_hashes(parameter_set const& parameters, bool in_place) {
   constexpr std::size_t piece = std::size_t{4} << 20;
   std::size_t const size = bytes_of(parameters.type());
@@ -14,6 +21,7 @@ std::vector<std::uint64_t> parameter_hashes(parameter_set const& parameters, boo
   reusable_buffer copy;
   auto const hash_of = [&](std::size_t p) {
     parameter const& one = parameters.table()[p];
+    if (!parameters.is_whole(static_cast<int>(p))) return hash_of_copies(parameters, static_cast<int>(p));
     if (!in_place) {
       copy.resize(static_cast<std::size_t>(one.spec.dims.elements()) * size);
       parameters.read(static_cast<int>(p), parameters.master(), copy.data());

@@ -21,6 +21,9 @@ struct huge_page {
 /// Before    no page of the range has been touched.
 void request_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes);
 
+/// Requests small pages for the whole pages in a range of host memory.
+void request_small_pages(void* begin, std::size_t bytes);
+
 /// Sets host memory to zero, with small pages, of which only those at the ends are accessed: free_pages frees
 /// a huge page only as a whole.
 void clear_small_pages(void* begin, std::size_t bytes);

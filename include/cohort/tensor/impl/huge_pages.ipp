@@ -30,11 +30,16 @@ std::span<std::byte> whole_pages(void* begin, std::size_t bytes) {
   return {static_cast<std::byte*>(begin), 0};
 }
 
-void clear_small_pages(void* begin, std::size_t bytes) {
-  std::span<std::byte> const pages = whole_pages(begin, bytes);
+void request_small_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
 #if defined(MADV_NOHUGEPAGE)
+  std::span<std::byte> const pages = whole_pages(begin, bytes);
   madvise(pages.data(), pages.size(), MADV_NOHUGEPAGE);
 #endif
+}
+
+void clear_small_pages(void* begin, std::size_t bytes) {
+  std::span<std::byte> const pages = whole_pages(begin, bytes);
+  request_small_pages(begin, bytes);
   if (!free_pages(begin, bytes)) std::ranges::fill(pages, std::byte{0});
   auto* const first = static_cast<std::byte*>(begin);
   std::fill(first, pages.data(), std::byte{0});

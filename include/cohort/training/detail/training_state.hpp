@@ -89,6 +89,8 @@ struct training_state {
   element_type element() const { return workers->backend().parameters->type(); }
   /// Whether the last epoch is interrupted.
   bool is_within_epoch() const { return position.position > 0 || epoch_sums.steps > 0; }
+  /// See training::gather_parameters.
+  void gather_parameters();
   replica current_replica() { return {parameters(), update()}; }
 
   /// See training::outputs_of. Inputs are rescaled, and outputs of losses with rescaled targets mapped back.

@@ -37,6 +37,7 @@ void early_stopping_listener::on_epoch(training& run, epoch_report const& done) 
     best_epoch_ = done.epoch;
     checks_without_improvement_ = 0;
     if (how_.restore_best) {
+      run.gather_parameters();
       detail::training_state& state = run.state();
       detail::scoped_consensus const evaluated(*state.exchange_strategy, state.current_replica(), 1, true);
       parameter_set const& all = run.parameters();

@@ -30,6 +30,7 @@ class kept_parameters {
   kept_parameters(kept_parameters const&) = delete;
   ~kept_parameters() {
     all_.passes().copy(kept_.data(), all_.master(), kept_.bytes());
+    for (int p = 0; p < static_cast<int>(all_.table().size()); ++p) all_.mark_whole(p);
     all_.mark_changed();
   }
 
@@ -137,6 +138,7 @@ rate_table find_learning_rate(training& run, dataset const& data, rate_search co
                                 .deadline = state.settings.deadline,
                                 .local_sizes = detail::local_sizes(world, data, how.sharding)};
   auto const trial = std::make_shared<detail::rate_trial>(state, data, loading);
+  state.gather_parameters();
   detail::kept_parameters const kept(state.parameters());
   rate_table table;
   double average = 0, decay = 1, lowest = std::numeric_limits<double>::infinity();

@@ -26,6 +26,8 @@ run_memory memory_of_fit(training_state& run, dataset const& data, fit_settings 
   if (run.averaged) all.parameters += run.averaged->parameters->arena_bytes();
   all.optimizer_state = run.update().bytes();
   if (!accumulates) all.gradients -= run.exchange_strategy->freed_gradients(run.parameters());
+  if (run.update().frees_parameters())
+    all.parameters -= run.exchange_strategy->freed_parameters(run.parameters());
   all.exchange = run.exchange_strategy->bytes(run.current_replica());
   add_examples(all, data.describe(), run.parameters(), how.batch, how.prefetch + 1, workers.size(),
                micro_batch);

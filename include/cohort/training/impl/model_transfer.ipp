@@ -101,13 +101,11 @@ data_preparation preparation_in(model_file const& from, graph_view net) {
 
 void add_replica(training_state& run, model_content& to) {
   parameter_update& update = run.update();
-  std::vector<std::byte*> arrays;
-  for (int k = 0; k < update.state_arrays(); ++k) arrays.push_back(update.state(k));
   to.add_parameters(run.parameters());
   add_preparation(run, to);
   to.add_state(run.parameters(), {.settings = run.settings.optimizer,
                                   .position = run.position,
-                                  .arrays = arrays,
+                                  .arrays = update.states(),
                                   .plateau = run.rate_plateau,
                                   .average = update.average()});
 }
@@ -120,7 +118,8 @@ tensor_source source_of_ranks(training_state& run, bool on_all_ranks) {
     auto const read_arena = [&](std::byte const* arena) {
       if (is_reader) parameters.read(wanted.p, arena, dense);
     };
-    if (wanted.array < 0) {
+    bool const is_parameter = wanted.array < 0 && wanted.arena == parameters.master();
+    if (wanted.array < 0 && !(is_parameter && !parameters.is_whole(wanted.p))) {
       read_arena(wanted.arena);
       return is_reader;
     }
@@ -139,7 +138,8 @@ model_content consensus_model(training_state& run, bool optimizer_state, bool on
   replica const mine = run.current_replica();
   scoped_consensus const consensus(*run.exchange_strategy, mine, optimizer_state ? mine.arrays() : 1,
                                    !optimizer_state);
-  model_content content(run.net, optimizer_state ? source_of_ranks(run, on_all_ranks) : tensor_source());
+  bool const is_collected = optimizer_state || !run.parameters().is_whole();
+  model_content content(run.net, is_collected ? source_of_ranks(run, on_all_ranks) : tensor_source());
   if (!on_all_ranks && run.world->rank() != 0 && !content.is_deferred()) return content;
   if (optimizer_state) {
     add_replica(run, content);

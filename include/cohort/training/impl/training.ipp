@@ -70,6 +70,8 @@ parameter_set& training::parameters() & { return state_->parameters(); }
 
 parameter_set const& training::parameters() const& { return state_->parameters(); }
 
+void training::gather_parameters() { state_->gather_parameters(); }
+
 std::vector<double> training::last_gradient(std::string_view name) const {
   parameter_set const& all = parameters();
   parameter_range const which = detail::parameters_named(all, name, "training::last_gradient");

@@ -61,6 +61,16 @@ parameter_update& training_state::update() {
   return *stored_update;
 }
 
+void training_state::gather_parameters() {
+  parameter_set& all = parameters();
+  for (int p = 0; p < static_cast<int>(all.table().size()); ++p) {
+    if (all.is_whole(p)) continue;
+    parameter const& divided = all.table()[static_cast<std::size_t>(p)];
+    exchange_strategy->shard_ranks()->collect(all, {divided.offset, divided.room}, all.master(), true);
+    all.mark_whole(p);
+  }
+}
+
 void training_state::restart_average() {
   if (stored_update) stored_update->restart_average();
 }

@@ -299,6 +299,7 @@ document_result run_rank(run_document const& run, run_settings const& settings, 
     restored = measure_restored(trained, *early, fitting, evaluation);
   run_totals const totals = totals_of(result.fitted, result.fitted.seconds, world);
   read_counts const reads = count_reads(data, world);
+  trained.gather_parameters();  // for the checksum, exports and predictions
   result.checksum = trained.checksum();
   bool const prints = world.rank() == 0;
   if (prints) {
