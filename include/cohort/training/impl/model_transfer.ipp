@@ -131,7 +131,7 @@ tensor_source source_of_ranks(training_state& run, bool on_all_ranks) {
     });
     return is_reader;
   };
-  return {.read = read, .is_deferred = !on_all_ranks};
+  return {.read = read, .is_deferred = !on_all_ranks, .is_collective = true};
 }
 
 model_content consensus_model(training_state& run, bool optimizer_state, bool on_all_ranks) {
@@ -140,7 +140,7 @@ model_content consensus_model(training_state& run, bool optimizer_state, bool on
   scoped_consensus const consensus(*run.exchange_strategy, mine, optimizer_state ? mine.arrays() : 1,
                                    !optimizer_state);
   model_content content(run.net, optimizer_state ? source_of_ranks(run, on_all_ranks) : tensor_source());
-  if (!on_all_ranks && run.world->rank() != 0 && !content.is_deferred()) return content;
+  if (!on_all_ranks && run.world->rank() != 0 && !content.is_collective()) return content;
   if (optimizer_state) {
     add_replica(run, content);
   } else {
