@@ -136,6 +136,8 @@ constexpr flag all_flags[]{
     {"save-every", "N", "saves a checkpoint every N steps; 0: only at the end, and on SIGTERM",
      fields{"output.checkpoint_every"}},
     {"keep", "N", "number of checkpoints to keep", fields{"output.keep"}},
+    {"max-age", "S", "removes checkpoints that are older than S seconds, except the newest; 0: keeps them",
+     fields{"output.max_age"}},
     {"resume", "", "resumes from the newest checkpoint in DIR, or starts from scratch if there is none",
      fields{"output.resume"}},
     {"deadline", "S", "maximum seconds that ranks wait for each other", fields{"ranks.deadline"}},

@@ -185,7 +185,8 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   if (prints) listeners.insert(listeners.begin(), &progress);
   if (prints && chosen.performance > 0) listeners.push_back(&performance.emplace(chosen.performance));
   if (!output.checkpoints.empty()) {
-    listeners.push_back(&saving.emplace(output.checkpoints, output.checkpoint_every, output.keep));
+    listeners.push_back(&saving.emplace(output.checkpoints, output.checkpoint_every, output.keep,
+                                        cohort::stderr_sink(), std::chrono::seconds(output.max_age)));
     listeners.push_back(&stopping.emplace());
   }
   if (!chosen.trace.empty()) listeners.push_back(&times.emplace(world));

@@ -131,6 +131,68 @@ TEST(checkpoint_directory, keeps_only_the_newest_checkpoints) {
   EXPECT_EQ(why, "no checkpoint would be kept (keep): expected at least 1, got 0");
 }
 
+/// A process that was stopped while it saved, and whose ranks have saved this step without it.
+TEST(checkpoint_directory, is_not_changed_by_a_process_that_continues_too_late) {
+  small_run const run;
+  for (int stage = 0; stage < 3; ++stage) {
+    scratch_folder folder;
+    launch<self>([&](communicator& world) {
+      std::vector<float> memory;
+      checkpoint_content const content = run.at(5, 0, 1, memory);
+      detail::checkpoint_save late({.directory = folder.path()}, content);
+      auto const others_save = [&] { run.save(3, folder.path(), 5, 2); };
+      late.begin(world);
+      if (stage == 0) others_save();
+      late.write_rank_file();
+      if (stage == 1) others_save();
+      if (stage == 0) {
+        EXPECT_THROW(late.exchange(world), file_error);
+        return;
+      }
+      late.exchange(world);
+      if (stage == 2) others_save();
+      std::string const why = refusal_of<file_error>([&] { late.finish(nullptr); });
+      EXPECT_EQ(why, "another process has replaced the folder of the checkpoint ("
+                         + step_path(folder.path(), 5) + ')');
+    });
+    EXPECT_EQ(folder.names(), steps({5}));
+    EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 2);
+  }
+}
+
+/// Changes the time at which a checkpoint was written.
+void make_older(std::string const& directory, int step, std::chrono::hours age) {
+  fs::path const manifest = step_path(directory, step) + "/manifest.json";
+  fs::last_write_time(manifest, fs::last_write_time(manifest) - age);
+}
+
+TEST(checkpoint_directory, removes_checkpoints_by_age_but_never_the_newest_complete_one) {
+  using std::chrono::hours;
+  small_run const run;
+  scratch_folder folder;
+  auto const save = [&](int step, std::chrono::seconds max_age) {
+    launch<threads>(2, [&](communicator& world) {
+      std::vector<float> memory;
+      save_checkpoint(world, folder.path(), run.at(step, world.rank(), 1, memory), 9, max_age);
+    });
+  };
+  for (int step : {1, 2, 3, 4}) save(step, {});
+  for (int step : {1, 2, 3}) make_older(folder.path(), step, hours(10 * (4 - step)));
+  save(5, hours(25));
+  EXPECT_EQ(folder.names(), steps({2, 3, 4, 5}));
+  for (int step : {3, 4, 5}) make_older(folder.path(), step, hours(100));
+  save(6, {});  // any age
+  EXPECT_EQ(folder.names(), steps({2, 3, 4, 5, 6}));
+  fs::resize_file(step_path(folder.path(), 4) + "/shared.safetensors", 7);
+  save(7, hours(50));
+  EXPECT_EQ(folder.names(), steps({2, 6, 7}));
+  make_older(folder.path(), 6, hours(100));
+  EXPECT_EQ(refusal_of<setting_error>([&] { save(8, hours(-1)); }),
+            "the age of checkpoints is negative (max_age): expected at least 0 s, got -3600 s");
+  save(8, hours(1));
+  EXPECT_EQ(folder.names(), steps({7, 8}));
+}
+
 TEST(checkpoint_directory, does_not_count_damaged_checkpoints_as_kept) {
   small_run const run;
   scratch_folder folder;

@@ -291,7 +291,7 @@ TEST(model_content, that_is_deferred_fails_on_all_ranks_if_one_cannot_read_it) {
       world.barrier();
       return false;
     };
-    model_content content(net, {.read = read, .is_deferred = true});
+    model_content content(net, {.read = read, .is_deferred = true, .is_collective = true});
     content.add_parameters(from);
     if (world.rank() == 1) {
       EXPECT_THROW(detail::save_model_of_ranks(world, std::nullopt, content), communicator_error);

@@ -1332,6 +1332,7 @@ struct chance {
                   .checkpoints = text(),
                   .checkpoint_every = below(99),
                   .keep = 1 + below(9),
+                  .max_age = below(9),
                   .resume = coin(),
                   .report = text()};
     return run;

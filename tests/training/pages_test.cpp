@@ -341,6 +341,22 @@ TEST(docs_sequences, the_program_predicts_the_tag_of_each_number) {
 
 }  // namespace trainer_pages_test::own_loop
 
+namespace trainer_pages_test::checkpoints {
+
+TEST(docs_checkpoints, the_program_writes_a_checkpoint) {
+  scratch_folder const folder;
+  std::string const before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  cohort::dataset const data = synthetic_digits(640, 1);
+  auto run = cohort::trainer<cohort::reference<float>>(digits, {.optimizer = {cohort::adam{}}});
+  cohort::checkpoint_listener saving("runs", 500);
+  run.fit(data, {.batch = 64, .epochs = 10, .listeners = {&saving}});
+  EXPECT_EQ(saving.newest(), "runs/step-000000000100");
+  std::filesystem::current_path(before);
+}
+
+}  // namespace trainer_pages_test::checkpoints
+
 namespace trainer_pages_test::monitoring {
 
 using namespace cohort;

@@ -50,12 +50,14 @@ struct model_tensor {
   int array = -1;
 };
 
-/// Reads the tensors of a model of several ranks. `read` copies a tensor to dense elements; returns false,
-/// without elements, on a rank that only sends its part. `is_deferred`: the tensors are read when the model
-/// is written, not when they are added.
+/// Reads the tensors of a model that are not in this rank's parameters. `read` copies a tensor to dense
+/// elements; returns false, without elements, on a rank that only sends its part. `is_deferred`: the tensors
+/// are read when the model is written, not when they are added. `is_collective`: read exchanges data with
+/// other ranks.
 struct tensor_source {
   std::function<bool(model_tensor const&, std::byte* dense)> read{};
   bool is_deferred = false;
+  bool is_collective = false;
 };
 
 /// Lists the parameters as tensors of a model file.
@@ -106,6 +108,8 @@ class model_content {
 
   /// Returns whether parameters and state are read when the model is written.
   bool is_deferred() const { return source_.is_deferred; }
+  /// Returns whether all ranks write the model together, because they send their parts then.
+  bool is_collective() const { return source_.is_deferred && source_.is_collective; }
   /// Returns the elements of one of the tensors; if they are deferred, until the next call.
   tensor_view read(stored_tensor const& tensor) const;
   std::span<stored_tensor const> tensors() const&;
@@ -149,8 +153,7 @@ namespace detail {
 /// Throws the data_error of write_model.
 void check_model(model_content const& content);
 
-/// Like save_model, but collective if the model's tensors are deferred: a rank without a path sends its
-/// parts.
+/// Like save_model, but collective if content.is_collective(): a rank without a path sends its parts.
 ///
 /// Errors    file_error, after all parts were exchanged. After another error of one rank, the other ranks
 ///           throw a communicator_error.

@@ -105,6 +105,7 @@ struct output_settings {
   std::string checkpoints{};          ///< folder of the checkpoints
   std::int64_t checkpoint_every = 0;  ///< in steps; 0: only at the end, and when a signal stops the run
   int keep = 3;                       ///< number of checkpoints to keep
+  std::int64_t max_age = 0;           ///< of kept checkpoints but the newest, in seconds; 0: any age
   bool resume = false;                ///< starts from the newest checkpoint of the folder, if there is one
   std::string report{};               ///< results as JSON
   std::string tensorboard{};          ///< folder for TensorBoard's event files

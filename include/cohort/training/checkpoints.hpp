@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/detail/chrono.hpp>
 #include <cohort/training/training.hpp>
 #include <optional>
 #include <string>
@@ -7,13 +8,15 @@
 namespace cohort {
 
 /// Writes a checkpoint of the whole run to a new file set in `directory`, and keeps the newest `keep`
-/// checkpoints there. Returns the path of the new checkpoint.
+/// checkpoints there that are at most `max_age` old (0: any age). Returns the path of the new checkpoint.
+/// checkpoint_listener writes such checkpoints while training continues.
 ///
-/// Order     collective.
+/// Order     collective. Waits until the last checkpoint of a checkpoint_listener has been written.
 /// After     the run is unchanged.
 /// Errors    file_error, the same on every rank, with rank, path and reason. After an error, the older
 ///           checkpoints are unchanged.
-std::string save_checkpoint(training& run, std::string const& directory, int keep = 3);
+std::string save_checkpoint(training& run, std::string const& directory, int keep = 3,
+                            std::chrono::seconds max_age = {});
 
 /// Restores the run from the newest complete checkpoint in `directory`. Returns the checkpoint's path;
 /// nullopt if there is no checkpoint.

@@ -16,7 +16,8 @@ namespace cohort {
 ///           the backend's or the arenas are in device memory. `batches`: the current batch and the
 ///           prefetched batches. `exchange`: see strategy::bytes.
 /// Exact     within 5 % of Cohort's peak for tensors. Not included: kernels' code, descriptors and threads'
-///           stacks (15 to 26 MB on oneDNN); the data set; listeners; plans for evaluation and prediction;
+///           stacks (15 to 26 MB on oneDNN); the data set; listeners, also the copy of the state that a
+///           checkpoint_listener holds; plans for evaluation and prediction;
 ///           messages of gradient sharing; rounding to pages (at most one page of 2 MiB per arena).
 struct run_memory {
   std::size_t parameters = 0;

@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/checkpoint/detail/manifest.hpp>
 #include <cohort/checkpoint/detail/process_identity.hpp>
+#include <cohort/checkpoint/safetensors.hpp>
 #include <cohort/communicator/all_or_none.hpp>
+#include <cohort/detail/hash.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/folder.hpp>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -50,32 +60,48 @@ class checkpoint_transaction {
         path_(directory_ + '/' + checkpoint_name(step)),
         replaced_(path_ + std::string(replaced_suffix)),
         step_(step) {}
+  checkpoint_transaction(checkpoint_transaction const&) = delete;
+  checkpoint_transaction& operator=(checkpoint_transaction const&) = delete;
+  ~checkpoint_transaction() {
+    if (folder_ >= 0) ::close(folder_);
+  }
 
   std::string const& path() const { return path_; }
 
   /// Creates an empty folder for the checkpoint, synchronised to disk. A finished checkpoint of the same step
   /// is kept under another name.
   ///
-  /// Errors    file_error if the newest complete checkpoint was saved by another process, which still runs on
-  ///           this host.
-  void begin() {
+  /// Errors    file_error unless `is_shared` if the newest complete checkpoint was saved by another process,
+  ///           which still runs on this host.
+  void begin(bool is_shared) {
     io::make_folder(directory_);
-    check_owner();
+    if (!is_shared) check_owner();
     if (io::size_of_file(path_ + '/' + std::string(manifest_name))) {
       remove_checkpoint(replaced_);
       io::rename_folder(path_, replaced_);
+      io::synchronise_folder(directory_);  // otherwise the new folder could replace the old one on the disk
     } else {
       remove_checkpoint(path_);
     }
     started_ = true;
     io::make_folder(path_);
+    folder_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder_ < 0) refuse_file("cannot open the folder", path_, errno);
     io::synchronise_folder(directory_);
+  }
+
+  /// Throws a file_error if another process has removed or replaced the folder that begin() has made: this
+  /// process was stopped, and its ranks continue without it.
+  void check_folder() const {
+    if (!has_own_folder())
+      throw file_error({.what = "another process has replaced the folder of the checkpoint", .where = path_});
   }
 
   /// Writes the manifest, which makes the checkpoint valid.
   ///
-  /// Errors    file_error if rank 0 does not see a rank's file with its full size.
+  /// Errors    file_error if rank 0 does not see a rank's file with its full size, or check_folder refuses.
   void commit(checkpoint_manifest const& manifest) const {
+    check_folder();
     require_visible(shared_name, manifest.shared, 0);
     for (std::size_t rank = 0; rank < manifest.ranks.size(); ++rank)
       require_visible(rank_name(rank), manifest.ranks[rank], rank);
@@ -86,6 +112,7 @@ class checkpoint_transaction {
   void roll_back() const noexcept {
     if (!started_) return;
     try {
+      if (io::is_folder(path_) && !has_own_folder()) return;  // of another process
       remove_checkpoint(path_);
       if (io::is_folder(replaced_)) io::rename_folder(replaced_, path_);
     } catch (std::exception const&) {
@@ -93,15 +120,17 @@ class checkpoint_transaction {
     }
   }
 
-  /// Removes all but the newest `keep` checkpoints up to this step. Later steps belong to another run. A
-  /// damaged checkpoint does not count towards `keep`; such a checkpoint is removed only if `keep` newer
-  /// checkpoints are complete.
-  void remove_old(int keep) const {
+  /// Removes all but the newest `keep` checkpoints up to this step, and those whose manifest was written more
+  /// than `max_age` ago (0: no limit). The newest complete one is kept at any age. Later steps belong to
+  /// another run. A damaged checkpoint does not count towards `keep`; such a checkpoint is removed only if
+  /// `keep` newer checkpoints are complete, or for its age.
+  void remove_old(int keep, std::chrono::seconds max_age) const {
     int kept = 0;
     std::int64_t last = -1;
     for (checkpoint_entry const& entry : list_checkpoints(directory_)) {
       if (entry.step > step_) continue;
-      bool const counts = entry.finished && entry.step != last && kept < keep;
+      bool const is_wanted = kept == 0 || max_age.count() == 0 || age_of(entry.name) <= max_age;
+      bool const counts = entry.finished && entry.step != last && kept < keep && is_wanted;
       if (counts && !read_complete(entry.name)) continue;
       if (counts) {
         ++kept;
@@ -122,6 +151,16 @@ class checkpoint_transaction {
     return std::nullopt;
   }
 
+  /// Returns the time since the manifest was written, by the clock of this host; 0 if it cannot be read.
+  std::chrono::seconds age_of(std::string const& name) const {
+    struct stat status {};
+    std::string const manifest = directory_ + '/' + name + '/' + std::string(manifest_name);
+    timespec current{};
+    ::clock_gettime(CLOCK_REALTIME, &current);
+    return std::chrono::seconds(::stat(manifest.c_str(), &status) == 0 ? current.tv_sec - status.st_mtim.tv_sec
+                                                                       : 0);
+  }
+
   void check_owner() const {
     for (std::string const& name : finished_checkpoints(directory_)) {
       std::optional<checkpoint_reader> const newest = read_complete(name);
@@ -134,6 +173,14 @@ class checkpoint_transaction {
                           .got = {name, " of ", writer, ", which still runs"}});
       return;
     }
+  }
+
+  /// Returns whether the folder with the checkpoint's path is the one that begin() has made.
+  bool has_own_folder() const {
+    struct stat own {
+    }, current{};
+    return folder_ >= 0 && ::fstat(folder_, &own) == 0 && ::stat(path_.c_str(), &current) == 0
+           && own.st_dev == current.st_dev && own.st_ino == current.st_ino;
   }
 
   void require_visible(std::string_view name, checkpoint_file const& wanted, std::size_t rank) const {
@@ -151,6 +198,7 @@ class checkpoint_transaction {
   std::string replaced_;
   std::int64_t step_;
   bool started_ = false;  // begin() has changed the directory
+  int folder_ = -1;       // the folder that begin() has made; open, so that no other folder gets its inode
 };
 
 /// Size and hash of the file that a rank has written, as bytes.
@@ -163,8 +211,20 @@ checkpoint_file file_from(std::string const& bytes) {
   return file;
 }
 
-/// Returns size and hash of a file.
+/// Reads a file that was written, and returns its size and hash.
+///
+/// Errors    data_error if the content hash of the bytes is not `hash`.
 checkpoint_file written_file(std::string const& path, std::uint64_t hash) {
+  safetensors const file = safetensors::load(path, [](std::string_view) { return true; });
+  reusable_buffer memory;
+  std::uint64_t const found = content_hash(file.tensors(), file.metadata(), [&](stored_tensor const& tensor) {
+    return file.read(tensor, memory);
+  });
+  if (found != hash)
+    throw data_error({.what = "the file that was read back differs from the written one",
+                      .where = path,
+                      .expected = {"content hash ", hash_text(hash)},
+                      .got = hash_text(found)});
   return {io::size_of_file(path).value_or(0), hash};
 }
 
@@ -189,56 +249,118 @@ checkpoint_file write_rank_file(std::string const& path, std::string const& begu
   return written_file(file, save_model(file, content.rank_local));
 }
 
+checkpoint_save::checkpoint_save(checkpoint_target target, checkpoint_content const& content)
+    : target_(std::move(target)), content_(content) {
+  if (target_.keep < 1)
+    throw setting_error({.what = "no checkpoint would be kept",
+                         .where = "keep",
+                         .expected = "at least 1",
+                         .got = {target_.keep}});
+  if (target_.max_age.count() < 0)
+    throw setting_error({.what = "the age of checkpoints is negative",
+                         .where = "max_age",
+                         .expected = "at least 0 s",
+                         .got = {target_.max_age.count(), " s"}});
+  transaction_ = std::make_unique<checkpoint_transaction>(target_.directory, content.position.step);
+}
+
+checkpoint_save::~checkpoint_save() = default;
+
+std::string const& checkpoint_save::path() const { return transaction_->path(); }
+
+void checkpoint_save::refuse(std::string trouble) const {
+  throw file_error(
+      {.what = "cannot save the checkpoint", .where = target_.directory, .got = std::move(trouble)});
+}
+
+void checkpoint_save::refuse_rank_0(std::string const& reason) const {
+  refuse(ranks_ > 1 ? "rank 0: " + reason : reason);
+}
+
+/// Runs an action on all ranks. Returns their texts, or restores the directory and throws on all ranks.
+template <class Action>
+std::vector<std::string> checkpoint_save::on_all_ranks(communicator& world, Action action) {
+  shared_outcome outcome = outcome_of_all(world, "save_checkpoint", action);
+  if (outcome.trouble.empty()) return std::move(outcome.texts);
+  if (rank_ == 0) transaction_->roll_back();
+  refuse(std::move(outcome.trouble));
+}
+
+void checkpoint_save::begin(communicator& world) {
+  rank_ = world.rank();
+  ranks_ = world.size();
+  log_ = world.settings().log;
+  begun_ = on_all_ranks(world, [&] {
+    if (rank_ == 0) transaction_->begin(target_.is_shared);
+    return checkpoint_name(content_.position.step);
+  })[0];
+}
+
+void checkpoint_save::write_rank_file() try {
+  if (rank_ == 0) transaction_->check_folder();
+  own_file_ = detail::write_rank_file(path(), begun_, rank_, content_);
+} catch (...) {
+  failure_ = std::current_exception();
+}
+
+void checkpoint_save::exchange(communicator& world) {
+  auto const written = on_all_ranks(world, [&] {
+    if (failure_) std::rethrow_exception(failure_);
+    return bytes_of_file(own_file_);
+  });
+  for (std::string const& bytes : written) files_.push_back(file_from(bytes));
+}
+
+void checkpoint_save::finish(communicator* world) {
+  bool const is_collected = content_.shared && content_.shared->is_collective();
+  if (rank_ != 0) {
+    if (is_collected) save_model_of_ranks(*world, std::nullopt, *content_.shared);
+    return;
+  }
+  try {
+    transaction_->check_folder();
+    checkpoint_manifest manifest{.position = content_.position,
+                                 .network_hash = content_.rank_local.network_hash(),
+                                 .settings_hash = content_.settings_hash,
+                                 .seed = content_.seed,
+                                 .writer = process_identity(),
+                                 .ranks = files_};
+    std::string const file = path() + '/' + std::string(shared_name);
+    manifest.shared = written_file(file, is_collected ? save_model_of_ranks(*world, file, *content_.shared)
+                                                      : save_model(file, *content_.shared));
+    transaction_->commit(manifest);
+  } catch (...) {
+    transaction_->roll_back();
+    throw;
+  }
+  try {
+    transaction_->remove_old(target_.keep, target_.max_age);
+  } catch (file_error const& refused) {
+    if (log_) log_(refused.what());
+  }
+}
+
 }  // namespace cohort::detail
 
 namespace cohort {
 
-std::string save_checkpoint(communicator& world, std::string const& directory,
-                            checkpoint_content const& content, int keep) {
-  if (keep < 1)
-    throw setting_error(
-        {.what = "no checkpoint would be kept", .where = "keep", .expected = "at least 1", .got = {keep}});
-  detail::checkpoint_transaction transaction(directory, content.position.step);
-  bool const first = world.rank() == 0;
-  auto const on_all_ranks = [&](auto action) {
-    shared_outcome outcome = outcome_of_all(world, "save_checkpoint", action);
-    if (outcome.trouble.empty()) return std::move(outcome.texts);
-    if (first) transaction.roll_back();
-    throw file_error({.what = "cannot save the checkpoint", .where = directory, .got = outcome.trouble});
-  };
+std::string detail::save_checkpoint(communicator& world, checkpoint_target const& target,
+                                    checkpoint_content const& content) {
+  checkpoint_save save(target, content);
+  save.begin(world);
+  save.write_rank_file();
+  save.exchange(world);
+  std::string const trouble = outcome_of_all(world, "save_checkpoint", [&]() -> std::string {
+                                save.finish(&world);
+                                return "";
+                              }).trouble;
+  if (!trouble.empty()) save.refuse(trouble);
+  return save.path();
+}
 
-  auto const begun = on_all_ranks([&] {
-    if (first) transaction.begin();
-    return detail::checkpoint_name(content.position.step);
-  });
-  auto const written = on_all_ranks([&] {
-    return detail::bytes_of_file(
-        detail::write_rank_file(transaction.path(), begun[0], world.rank(), content));
-  });
-  on_all_ranks([&]() -> std::string {
-    if (!first) {
-      if (content.shared) detail::save_model_of_ranks(world, std::nullopt, *content.shared);
-      return "";
-    }
-    detail::checkpoint_manifest manifest{.position = content.position,
-                                         .network_hash = content.rank_local.network_hash(),
-                                         .settings_hash = content.settings_hash,
-                                         .seed = content.seed,
-                                         .writer = detail::process_identity()};
-    std::string const file = transaction.path() + '/' + std::string(detail::shared_name);
-    manifest.shared = detail::written_file(file, detail::save_model_of_ranks(world, file, *content.shared));
-    for (std::string const& bytes : written) manifest.ranks.push_back(detail::file_from(bytes));
-    transaction.commit(manifest);
-    return "";
-  });
-  if (first) {
-    try {
-      transaction.remove_old(keep);
-    } catch (file_error const& refused) {
-      if (world.settings().log) world.settings().log(refused.what());
-    }
-  }
-  return transaction.path();
+std::string save_checkpoint(communicator& world, std::string const& directory,
+                            checkpoint_content const& content, int keep, std::chrono::seconds max_age) {
+  return detail::save_checkpoint(world, {directory, keep, max_age}, content);
 }
 
 }  // namespace cohort

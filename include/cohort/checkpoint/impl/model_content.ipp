@@ -240,7 +240,7 @@ std::uint64_t detail::save_model_of_ranks(communicator& world, std::optional<std
 } catch (file_error const&) {
   throw;
 } catch (std::exception const& failure) {
-  if (content.is_deferred()) world.abort(failure.what());  // the other ranks wait for this rank's parts
+  if (content.is_collective()) world.abort(failure.what());  // the other ranks wait for this rank's parts
   throw;
 }
 

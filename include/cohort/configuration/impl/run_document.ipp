@@ -346,6 +346,7 @@ void field_table(Visitor& v, output_settings& s) {
   v.field("checkpoints", s.checkpoints, text_codec{});
   v.field("checkpoint_every", s.checkpoint_every, integer_codec<std::int64_t>{});
   v.field("keep", s.keep, integer_codec<int>{1});
+  v.field("max_age", s.max_age, integer_codec<std::int64_t>{});
   v.field("resume", s.resume, boolean_codec{});
   v.field("report", s.report, text_codec{});
   v.field("tensorboard", s.tensorboard, text_codec{});

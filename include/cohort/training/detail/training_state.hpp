@@ -10,6 +10,7 @@
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/tensor/buffer.hpp>
+#include <cohort/training/detail/checkpoint_writer.hpp>
 #include <cohort/training/detail/data_preparation.hpp>
 #include <cohort/training/detail/non_finite_reports.hpp>
 #include <cohort/training/detail/predictor.hpp>
@@ -168,11 +169,12 @@ struct training_state {
   bool has_resumed = false;  // whether resumed, and no fit has begun since
   epoch_data interrupted{};  // examples and order of the interrupted epoch, compared by the next fit
   running_fit* active_fit = nullptr;
-  bool wants_to_leave = false;          // fit leaves the job after the step (elastic_communicator::leave)
-  bool is_in_uncommon_step = false;     // whether on_step runs for a step of some ranks only
-  std::int64_t states_step = -1;        // step after which the layer states apply; −1: none
+  bool wants_to_leave = false;       // fit leaves the job after a step, when no checkpoint is being written
+  bool is_in_uncommon_step = false;  // whether on_step runs for a step of some ranks only
+  std::int64_t states_step = -1;     // step after which the layer states apply; −1: none
   std::pair<int, int> logged_memory{};  // batch and micro-batches of the fit whose memory was logged last
   std::set<std::string> logged_schedules{};  // subjects of the schedule notes that were logged
+  checkpoint_writer checkpoints{};           // destroyed first: waits for the writing thread
 };
 
 }  // namespace cohort::detail

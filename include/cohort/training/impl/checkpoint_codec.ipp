@@ -5,6 +5,7 @@
 #include <cohort/checkpoint/detail/array_pieces.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/all_or_none.hpp>
+#include <cohort/communicator/elastic_communicator.hpp>
 #include <cohort/detail/hash.hpp>
 #include <cohort/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -109,25 +110,81 @@ std::vector<saved_listener> listeners_in(model_file const& shared) {
   return found;
 }
 
-std::string checkpoint_codec::save(std::string const& directory, int keep) {
+/// Returns a source that reads copies of this rank's parameters and state. Arenas on a device are not copied:
+/// their tensors are read at once.
+tensor_source source_of_copies(training_state& run, std::shared_ptr<snapshot_memory> const& copies) {
+  std::shared_ptr<parameter_set> const parameters = run.workers->backend().parameters;
+  if (!copies || parameters->passes().space()) return {};
+  std::vector<std::pair<std::byte const*, std::byte const*>> arenas;  // with their copies
+  auto const copy = [&](std::byte const* arena) {
+    arenas.emplace_back(arena, copies->copy({arena, parameters->arena_bytes()}).data());
+  };
+  copy(parameters->master());
+  for (int k = 0; k < run.update().state_arrays(); ++k) copy(run.update().state(k));
+  auto const read = [arenas, copies, parameters](model_tensor const& wanted, std::byte* dense) {
+    auto const arena =
+        std::ranges::find_if(arenas, [&](auto const& pair) { return pair.first == wanted.arena; });
+    parameters->read(wanted.p, arena->second, dense);
+    copies->count_read();
+    return true;
+  };
+  return {.read = read, .is_deferred = true};
+}
+
+checkpoint_content checkpoint_codec::content(std::shared_ptr<snapshot_memory> const& copies) {
   check_common_steps(run_, "save_checkpoint");
-  activity_scope const saving(run_, rank_progress::activity::saving);
-  checkpoint_content content{.position = run_.position,
-                             .rank_local = model_content(run_.net),
-                             .settings_hash = fnv1a(describe(run_.settings)),
-                             .seed = run_.settings.seed};
-  replica const mine = run_.current_replica();
-  if (run_.exchange_strategy->diverged()) add_replica(run_, content.rank_local);
-  add_strategy(content.rank_local);
-  if (run_.is_within_epoch()) add_epoch_data(content.rank_local);
+  copies_ = copies.get();
+  replica const replica_of_rank = run_.current_replica();
+  bool const has_diverged = run_.exchange_strategy->diverged();
+  checkpoint_content all{
+      .position = run_.position,
+      .rank_local = model_content(run_.net, has_diverged ? source_of_copies(run_, copies) : tensor_source()),
+      .settings_hash = fnv1a(describe(run_.settings)),
+      .seed = run_.settings.seed};
+  if (has_diverged) add_replica(run_, all.rank_local);
+  add_strategy(all.rank_local);
+  if (run_.is_within_epoch()) add_epoch_data(all.rank_local);
   {
-    scoped_consensus const consensus(*run_.exchange_strategy, mine, mine.arrays(), false);
+    scoped_consensus const consensus(*run_.exchange_strategy, replica_of_rank, replica_of_rank.arrays(),
+                                     false);
     tensor_source source = source_of_ranks(run_, false);
+    if (!source.read && run_.world->rank() == 0) source = source_of_copies(run_, copies);
     if (run_.world->rank() == 0 || source.read)
-      add_replica(run_, content.shared.emplace(run_.net, std::move(source)));
+      add_replica(run_, all.shared.emplace(run_.net, std::move(source)));
   }
-  if (run_.world->rank() == 0) add_listeners(*content.shared);
-  return save_checkpoint(*run_.world, directory, content, keep);
+  if (run_.world->rank() == 0) add_listeners(*all.shared);
+  return all;
+}
+
+bool checkpoint_codec::has_changed_ranks() const {
+  auto const* const elastic = dynamic_cast<elastic_communicator const*>(run_.world.get());
+  return elastic && elastic->membership() > 1;
+}
+
+std::string checkpoint_codec::save(checkpoint_target target) {
+  activity_scope const saving(run_, rank_progress::activity::saving);
+  run_.checkpoints.wait(writing_limit(*run_.world));
+  target.is_shared = has_changed_ranks();
+  return save_checkpoint(*run_.world, target, content(nullptr));
+}
+
+void checkpoint_codec::reserve() {
+  parameter_update const& update = run_.update();
+  parameter_set const& parameters = run_.parameters();
+  bool const is_copied = run_.world->rank() == 0 && !update.is_sharded() && !parameters.passes().space();
+  std::size_t const arenas = is_copied ? 1 + static_cast<std::size_t>(update.state_arrays()) : 0;
+  run_.checkpoints.reserve(std::vector(arenas, parameters.arena_bytes()));
+}
+
+std::shared_ptr<checkpoint_job> checkpoint_codec::start(checkpoint_target target) {
+  activity_scope const saving(run_, rank_progress::activity::saving);
+  target.is_shared = has_changed_ranks();
+  return run_.checkpoints.start(*run_.world, target, content(run_.checkpoints.next_snapshot()));
+}
+
+void checkpoint_codec::add_array(model_content& to, std::string const& name, element_type type,
+                                 std::span<std::byte const> values) const {
+  add_pieces(to, name, type, copies_ ? copies_->copy(values) : values);
 }
 
 std::optional<std::string> checkpoint_codec::resume(std::string const& directory) {
@@ -216,13 +273,13 @@ void checkpoint_codec::add_strategy(model_content& to) const {
   if (layer_states* const states = run_.workers->states();
       states && run_.states_step == run_.position.step && run_.is_within_epoch()) {
     to.add_metadata(checkpoint_key::state_rows, std::to_string(states->rows()));
-    add_pieces(to, checkpoint_key::states, element_type::u8, states->bytes());
+    add_array(to, checkpoint_key::states, element_type::u8, states->bytes());
   }
   strategy_state const state = run_.exchange_strategy->state();
   for (strategy_state::count const& one : state.counts)
     to.add_metadata(checkpoint_key::counts + std::string(one.name), std::to_string(one.value));
   for (strategy_state::array const& one : state.arrays)
-    add_pieces(to, checkpoint_key::arrays + std::string(one.name), one.type, one.values);
+    add_array(to, checkpoint_key::arrays + std::string(one.name), one.type, one.values);
 }
 
 /// Restores the states of stateful layers within an epoch.
@@ -253,7 +310,7 @@ void checkpoint_codec::add_listeners(model_content& to) const {
     if (keys[i].empty()) continue;
     to.add_metadata(checkpoint_key::listeners + keys[i], listeners[i]->state());
     if (listener_array const numbers = listeners[i]->array(); !numbers.values.empty())
-      add_pieces(to, checkpoint_key::listener_arrays + keys[i], numbers.type, numbers.values);
+      add_array(to, checkpoint_key::listener_arrays + keys[i], numbers.type, numbers.values);
   }
 }
 

@@ -4,11 +4,13 @@
 
 namespace cohort {
 
-std::string save_checkpoint(training& run, std::string const& directory, int keep) {
-  return detail::checkpoint_codec(run.state()).save(directory, keep);
+std::string save_checkpoint(training& run, std::string const& directory, int keep,
+                            std::chrono::seconds max_age) {
+  return detail::checkpoint_codec(run.state()).save({directory, keep, max_age});
 }
 
 std::optional<std::string> resume(training& run, std::string const& directory) {
+  run.state().checkpoints.wait(detail::writing_limit(run.world()));
   return detail::checkpoint_codec(run.state()).resume(directory);
 }
 

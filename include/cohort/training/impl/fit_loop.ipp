@@ -381,8 +381,9 @@ fit_loop::after_step fit_loop::run_step(epoch_report& epoch) {
     state_.is_in_uncommon_step = false;
   }
   bool const stops = step.met && notify_of_votes(step.agreed.all);
-  if (elastic_ && std::exchange(state_.wants_to_leave, false) && !elastic_->leave())
-    run_.request({.stop = true});  // too few ranks would be left
+  bool const leaves = elastic_ && state_.wants_to_leave && !state_.checkpoints.is_writing();
+  if (leaves) state_.wants_to_leave = false;
+  if (leaves && !elastic_->leave()) run_.request({.stop = true});  // too few ranks would be left
   return stops ? after_step::stop : after_step::next_step;
 }
 

@@ -51,6 +51,7 @@ void membership_change::begin() {
     renewal_ = run_.exchange_strategy->renewal();
     former_membership_ = world_.waits_to_join() ? 0 : world_.membership();
     strategy_state_ = checkpoint_codec(run_).strategy_bytes();
+    run_.checkpoints.leave_ranks();
     run_.exchange_strategy = std::make_shared<no_exchange>();  // closes the former membership
   }
   world_.regroup(run_.position.step);

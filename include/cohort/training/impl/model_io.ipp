@@ -19,7 +19,7 @@ void training::save(std::string const& path, bool optimizer_state) {
   model_content const written = detail::consensus_model(*state_, optimizer_state, false);
   auto const write = [&] {
     bool const is_first = state_->world->rank() == 0;
-    if (is_first || written.is_deferred())
+    if (is_first || written.is_collective())
       detail::save_model_of_ranks(*state_->world, is_first ? std::optional(path) : std::nullopt, written);
     return std::string();
   };

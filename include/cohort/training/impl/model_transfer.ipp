@@ -130,7 +130,7 @@ tensor_source source_of_ranks(training_state& run, bool on_all_ranks) {
     });
     return is_reader;
   };
-  return {.read = read, .is_deferred = !on_all_ranks};
+  return {.read = read, .is_deferred = !on_all_ranks, .is_collective = true};
 }
 
 model_content consensus_model(training_state& run, bool optimizer_state, bool on_all_ranks) {
@@ -140,7 +140,7 @@ model_content consensus_model(training_state& run, bool optimizer_state, bool on
                                    !optimizer_state);
   bool const is_collected = optimizer_state || !run.parameters().is_whole();
   model_content content(run.net, is_collected ? source_of_ranks(run, on_all_ranks) : tensor_source());
-  if (!on_all_ranks && run.world->rank() != 0 && !content.is_deferred()) return content;
+  if (!on_all_ranks && run.world->rank() != 0 && !content.is_collective()) return content;
   if (optimizer_state) {
     add_replica(run, content);
   } else {

@@ -2,6 +2,7 @@
 #include <cohort/training/impl/carried_states.ipp>
 #include <cohort/training/impl/checkpoint_codec.ipp>
 #include <cohort/training/impl/checkpoint_listener.ipp>
+#include <cohort/training/impl/checkpoint_writer.ipp>
 #include <cohort/training/impl/checkpoints.ipp>
 #include <cohort/training/impl/csv_text.ipp>
 #include <cohort/training/impl/data_preparation.ipp>

@@ -273,8 +273,9 @@ document_result run_rank(run_document const& run, run_settings const& settings, 
   fitting.listeners = {&progress};
   add_validation(fitting, early, run, test, settings.log);
   if (!run.output.checkpoints.empty()) {
-    fitting.listeners.push_back(
-        &saving.emplace(run.output.checkpoints, run.output.checkpoint_every, run.output.keep));
+    fitting.listeners.push_back(&saving.emplace(run.output.checkpoints, run.output.checkpoint_every,
+                                                run.output.keep, stderr_sink(),
+                                                std::chrono::seconds(run.output.max_age)));
     fitting.listeners.push_back(&stopping.emplace());
   }
   if (settings.checks != checking::none) check_run(trained, training_set, fitting, run, settings.log);
