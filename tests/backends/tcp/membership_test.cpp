@@ -16,3 +16,24 @@ TEST(membership_of_an_elastic_job, does_not_change_because_of_lost_packets) {
     EXPECT_EQ(all.changes, 0) << loss;
   }
 }
+
+TEST(membership_rules, claim_every_membership_that_others_may_have_confirmed) {
+  using namespace std::chrono_literals;
+  membership const first{.number = 1, .members = {2, 1}}, second{.number = 2, .members = {2, 1}, .origin = 1},
+      third{.number = 3, .members = {2, 1}, .origin = 2};
+  membership_rules::clock::time_point const time{10s};
+  membership_rules rules({.ranks = 2, .least = 1, .most = 2, .silence = 1s, .may_be_first = false},
+                         time - 2s);
+  rules.report(1, {.confirmed = first, .attempts = {second, third}, .loaded = 2}, time);
+  for (membership const& last : {first, second, third}) {
+    membership_rules::decision const next = rules.decide(time);
+    ASSERT_EQ(next.claim, last);
+    EXPECT_EQ(next.claimants, std::vector<process_id>{1});
+    EXPECT_FALSE(next.begin);
+    rules.claimed(last, true);
+  }
+  membership_rules::decision const next = rules.decide(time);
+  ASSERT_TRUE(next.begin);
+  EXPECT_EQ(next.begin->members, std::vector<process_id>{1});
+  EXPECT_EQ(next.begin->number, 4);
+}

@@ -168,7 +168,7 @@ class schedule {
         break;
       case 6:
         if (!runs(it) || !it.is_connected || part_of(id) != 0) break;
-        if (std::ssize(it.state.accepted.members) <= least_) break;
+        if (std::ssize(it.state.accepted().members) <= least_) break;
         if (!service_->may_leave(id)) break;
         service_->leave(id);
         it.left = true;
@@ -223,7 +223,12 @@ class schedule {
       for (process_id const id : next.end) send({id, false}, {.is = message::kind::end});
       if (next.claim) {
         std::optional<bool> ours;
-        if (has_claims_) ours = claims_.insert(*next.claim).second;
+        if (has_claims_) {
+          process_id const by =
+              claims_.try_emplace({next.claim->number, next.claim->members[0]}, next.claimants.front())
+                  .first->second;
+          ours = std::ranges::find(next.claimants, by) != next.claimants.end();
+        }
         service_->claimed(*next.claim, ours);
       }
       if (!next.begin) continue;
@@ -267,14 +272,14 @@ class schedule {
     return std::ranges::all_of(all.members, [&](process_id id) {
       auto const found = processes_.find(id);
       return found != processes_.end() && runs(found->second) && found->second.state.trains
-             && found->second.state.accepted == all && part_of(id) == part_of(all.members[0]);
+             && found->second.state.accepted() == all && part_of(id) == part_of(all.members[0]);
     });
   }
 
   void train() {
     std::map<std::int64_t, membership> known;
     for (auto const& [id, one] : processes_)
-      if (runs(one) && one.state.trains) known[one.state.accepted.number] = one.state.accepted;
+      if (runs(one) && one.state.trains) known[one.state.accepted().number] = one.state.accepted();
     int progressing = 0;
     for (auto const& [number, all] : known) {
       if (can_step(all)) {
@@ -309,15 +314,15 @@ class schedule {
     for (process_id const id : all.members) {
       process const& one = processes_.at(id);
       bool const gone = !one.alive || one.left;
-      bool const other = one.state.accepted.number > all.number
-                         || (one.state.accepted.number == all.number && !one.state.trains);
+      bool const other = one.state.accepted().number > all.number
+                         || (one.state.accepted().number == all.number && !one.state.trains);
       if (gone) lost.push_back(id);
       ends = ends || gone || other;
     }
     moment const since = stuck_since_.try_emplace(all.number, now()).first->second;
     if (!ends && now() - since <= given_.silence) return;
     for (process_id const id : all.members)
-      if (process& one = processes_.at(id); runs(one) && one.state.trains && one.state.accepted == all)
+      if (process& one = processes_.at(id); runs(one) && one.state.trains && one.state.accepted() == all)
         wait(id, lost);
   }
 
@@ -379,13 +384,13 @@ class schedule {
     int alive = 0;
     for (auto const& [id, one] : processes_) alive += runs(one);
     if (alive < least_ || last_.members.empty()) return;
-    membership newest = last_;
+    std::vector<membership> all{last_};
     for (auto const& [id, one] : processes_)
-      if (runs(one) && one.state.accepted.number > newest.number) newest = one.state.accepted;
-    for (membership const* one : {&last_, &newest}) {
-      auto const there =
-          std::ranges::count_if(one->members, [&](process_id id) { return runs(processes_.at(id)); });
-      if (2 * there <= std::ssize(one->members)) return;
+      if (runs(one)) all.insert(all.end(), one.state.attempts.begin(), one.state.attempts.end());
+    for (membership const& attempt : all) {
+      auto const present =
+          std::ranges::count_if(attempt.members, [&](process_id id) { return runs(processes_.at(id)); });
+      if (2 * present <= std::ssize(attempt.members)) return;
     }
     std::int64_t const before = executions_;
     run_until(now() + 5 * given_.silence);
@@ -405,7 +410,8 @@ class schedule {
   std::map<process_id, int> parts_;
   std::map<channel, std::deque<message>> sent_;
   std::chrono::nanoseconds longest_delay_{};
-  std::set<std::int64_t> claims_, progressed_;
+  std::map<std::pair<std::int64_t, process_id>, process_id> claims_;  // by number and first member
+  std::set<std::int64_t> progressed_;
   std::map<std::int64_t, moment> stuck_since_, arrival_;  // by numbers of memberships
   membership last_;
 };
