@@ -68,7 +68,7 @@ class membership_rules {
     int ranks = 1;                   ///< processes of the first membership
     int least = 1, most = 1;         ///< bounds of the number of members
     clock::duration silence{};       ///< a process that is silent for this time counts as lost
-    clock::duration time_to_join{};  ///< after this time without a new process, `least` processes begin
+    clock::duration time_to_join{};  ///< after this time without a new process, fewer than `ranks` begin
     bool may_be_first = true;        ///< false: a membership exists, although this service does not know it
   };
   /// Tasks of the service.

@@ -155,7 +155,10 @@ void membership_rules::form(clock::time_point time, decision& result) {
   if (newest.number == 0 && current_.number == 0) {
     if (!how_.may_be_first) return;
     bool const is_complete = waiting() >= how_.ranks;
-    bool const is_late = waiting() >= how_.least && time >= last_arrival_ + how_.time_to_join;
+    // Processes that replace lost ones do not know that the job has begun. They are at most half, unless the
+    // others have lost their majority.
+    bool const are_enough = waiting() >= how_.least && 2 * waiting() > how_.ranks;
+    bool const is_late = are_enough && time >= last_arrival_ + how_.time_to_join;
     if (!is_complete && !is_late) return;
   }
   // Without a member of the newest membership, its steps would be lost.
