@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <random>
@@ -181,6 +182,7 @@ class schedule {
 
   void heal() {
     parts_.clear();
+    if (given_.faults > 0) given_.loss = 0;
     for (auto& [id, one] : processes_) one.paused_until = {};
   }
 
@@ -384,9 +386,14 @@ class schedule {
     int alive = 0;
     for (auto const& [id, one] : processes_) alive += runs(one);
     if (alive < least_ || last_.members.empty()) return;
-    std::vector<membership> all{last_};
+    membership confirmed = last_;
     for (auto const& [id, one] : processes_)
-      if (runs(one)) all.insert(all.end(), one.state.attempts.begin(), one.state.attempts.end());
+      if (runs(one) && one.state.confirmed.number > confirmed.number) confirmed = one.state.confirmed;
+    std::vector<membership> all{confirmed};
+    for (auto const& [id, one] : processes_)
+      if (runs(one))
+        std::ranges::copy_if(one.state.attempts, std::back_inserter(all),
+                             [&](membership const& attempt) { return attempt.number > confirmed.number; });
     for (membership const& attempt : all) {
       auto const present =
           std::ranges::count_if(attempt.members, [&](process_id id) { return runs(processes_.at(id)); });
