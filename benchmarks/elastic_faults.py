@@ -9,10 +9,11 @@
     elastic_faults.py churn                    every 20 steps a rank leaves, is killed or joins, for 2,000 steps
     elastic_faults.py outage | long-outage     the link of a random host is down for less, or for more than the heartbeat
     elastic_faults.py loss                     every host drops --percent of the packets that arrive
+    elastic_faults.py move                     the host of the service is lost, and another host gets its name
     elastic_faults.py split                    the network is divided in two parts; --shared: with COHORT_SHARED_DIRECTORY
 
 --runs: number of runs. --ranks: number of ranks, a divisor of 24. --heartbeat: seconds. --seed: of the random choices. --program: the executable of
-tests/backends/tcp/elastic.cpp. The ranks of the last four faults run on hosts that benchmarks/hosts.py makes (needs root, iproute2
+tests/backends/tcp/elastic.cpp. The ranks of the last five faults run on hosts that benchmarks/hosts.py makes (needs root, iproute2
 and nftables); the others are processes of this host. The gradient of example i is the unit vector e_i: a run fails if an example
 does not count once per epoch in the parameters, if ranks end with different parameters, if a rank fails, or if the membership
 changes without a reason. Prints one line per run and a summary, and exits with 1 if a run has failed. Results:
@@ -244,6 +245,34 @@ class measured_run:
             for number in range(self.ranks):
                 drop(number, [])
 
+    def move(self):
+        names = [pathlib.Path("/etc/netns", hosts.namespace(number), "hosts") for number in range(self.ranks + 1)]
+
+        def resolve(number):
+            """Gives the name of the rendezvous to a host. `ip netns exec` shows each process this file as /etc/hosts."""
+            for path in names:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(f"{hosts.address(number)} rendezvous\n", encoding="ascii")
+
+        resolve(0)
+        all_hosts = [host_of(number) for number in range(self.ranks + 1)]
+        try:
+            with self.start(seconds=20, hosts=[host("rendezvous", all_hosts[0].command), *all_hosts[1:]]) as run:
+                self.wait_for_start(run)
+                begin = time.monotonic()
+                hosts.link(0, "down")
+                run.processes[0].kill()
+                resolve(self.ranks)
+                joiner = run.start()
+                left = [*range(1, self.ranks), joiner]
+                self.wait_for_size(run, left, self.ranks)
+                self.seconds.append(time.monotonic() - begin)
+                self.check_end(run, left)
+        finally:
+            hosts.link(0, "up")
+            for path in names:
+                path.unlink(missing_ok=True)
+
     def split(self):
         """Divides the hosts in two parts. The part of the service, on host 0, continues with more than half of the ranks, or with half
         of them and a shared directory."""
@@ -279,7 +308,7 @@ class measured_run:
                     drop(number, [])
 
 
-ON_HOSTS = ("outage", "long-outage", "loss", "split")
+ON_HOSTS = ("outage", "long-outage", "loss", "move", "split")
 FAULTS = ("kill", "leave", "stop", "long-stop", "slow", "service", "churn", *ON_HOSTS)
 
 
@@ -297,7 +326,7 @@ def main():
     os.environ["COHORT_PROGRAM"] = str(pathlib.Path(options.program).resolve())
     chosen, seconds, failed, again = random.Random(options.seed), [], 0, 0
     if options.what in ON_HOSTS:
-        hosts.up(options.ranks)
+        hosts.up(options.ranks + 1)
     try:
         for number in range(options.runs):
             each, problem = measured_run(options, chosen), ""

@@ -46,9 +46,10 @@ struct member_message {
 /// received   answer to a report with this serial number; `text`: how many processes wait
 /// left       answer to `leave`: the process has left
 /// stays      answer to `leave`: too few processes would be left
+/// beat       answer to a beat
 /// refused    `text` says why
 struct service_message {
-  enum class kind : std::uint8_t { begin, end, has_begun, received, left, stays, refused };
+  enum class kind : std::uint8_t { begin, end, has_begun, received, left, stays, beat, refused };
 
   kind is = kind::received;
   std::uint64_t serial = 0;

@@ -212,9 +212,12 @@ void membership_service::read(connection& peer) {
 }
 
 void membership_service::handle(connection& peer, member_message const& message) {
-  if (message.is == member_message::kind::beat) return rules_.hear(peer.process, clock::now());
   // `read` sends the bytes: advance() here would take a message of the process from the stream.
   auto const answer = [&](service_message const& text) { peer.stream.send(text.encoded()); };
+  if (message.is == member_message::kind::beat) {
+    rules_.hear(peer.process, clock::now());
+    return answer({.is = service_message::kind::beat});
+  }
   if (message.is != member_message::kind::report) {
     bool const leaves = message.is == member_message::kind::quit || rules_.may_leave(peer.process);
     if (message.is == member_message::kind::leave)
