@@ -94,8 +94,9 @@ def run(rdd, command, *, write=write_csv, outputs=(), environment=None, restarts
     """Runs `command` as one rank for each partition of `rdd`.
 
     write          called in each task with its rows and a folder; the folder is the program's current directory
-    outputs        names of files that rank 0 writes there, and that are returned to the driver
-    environment    further variables of the program
+    outputs        names of files that rank 0 writes there, and that are returned to the driver; the rank of a task may change
+    environment    further variables of the program. With COHORT_MIN_RANKS, the ranks may change: a task starts a program that a signal
+                   has ended again alone, and it joins the others. The data must then be the same for all ranks
     restarts       how often the program is started again after ranks were lost (status 75, or a lost executor)
     restart_flags  appended to the command from the second start on
     grace          seconds between SIGTERM and SIGKILL if a task is cancelled
@@ -114,7 +115,7 @@ def run(rdd, command, *, write=write_csv, outputs=(), environment=None, restarts
     for start in range(restarts + 1):
         flags = list(restart_flags) if start > 0 else []
         task = _Task([*map(str, command), *flags], write, tuple(outputs), dict(environment or {}), secrets.token_hex(32), start,
-                     grace)
+                     grace, restarts)
         try:
             ended = rdd.barrier().mapPartitions(task).collect()
         except Exception as problem:  # an executor was lost; Spark does not repeat a failed barrier stage
@@ -131,7 +132,7 @@ def run(rdd, command, *, write=write_csv, outputs=(), environment=None, restarts
             raise RankFailed(f"rank {first.rank} on {first.host} has exited with status {first.status}:\n"
                              + "\n".join(first.lines))
         if len(ended) == ranks and all(one.status == 0 for one in ended):
-            return Result(next(one.outputs for one in ended if one.rank == 0), start + 1)
+            return Result({name: content for one in ended for name, content in one.outputs.items()}, start + 1)
         if start < restarts:
             time.sleep(delay)
             delay = min(2 * delay, 60)
@@ -347,9 +348,9 @@ class _Ended:
 class _Task:
     """Runs one rank in a task of the stage."""
 
-    def __init__(self, command, write, outputs, environment, secret, start, grace):
+    def __init__(self, command, write, outputs, environment, secret, start, grace, restarts):
         self.command, self.write, self.outputs, self.environment = command, write, outputs, environment
-        self.secret, self.start, self.grace = secret, start, grace
+        self.secret, self.start, self.grace, self.restarts = secret, start, grace, restarts
 
     def __call__(self, rows):
         from pyspark import BarrierTaskContext  # imported here, because the driver's tests run without Spark
@@ -366,11 +367,16 @@ class _Task:
                          "COHORT_RESTARTS": str(self.start)}
             if variables.get("COHORT_ENCRYPTION") != "off" and not variables.get("COHORT_CERTIFICATE"):
                 variables["COHORT_SECRET_FILE"] = _secret_file(folder, self.secret)
-            status, lines = self._program(variables, folder)
+            may_change = int(variables.get("COHORT_MIN_RANKS", 0)) > 0
+            for again in range(self.restarts + 1):
+                status, lines = self._program(variables, folder)
+                if status >= 0 or not may_change or again == self.restarts:
+                    break
+                time.sleep(min(2**again, 60))
             kept = {}
-            if rank == 0 and status == 0:
-                kept = {name: (folder / name).read_bytes() for name in self.outputs}
-            yield _Ended(rank, addresses[rank], status, lines, kept)
+            if status == 0 and (rank == 0 or may_change):
+                kept = {name: (folder / name).read_bytes() for name in self.outputs if not may_change or (folder / name).exists()}
+            yield _Ended(rank, addresses[rank], status if status >= 0 else LOST, lines, kept)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -392,7 +398,7 @@ class _Task:
                 except subprocess.TimeoutExpired:
                     os.killpg(program.pid, signal.SIGKILL)
         reader.join(self.grace)
-        return (status if status >= 0 else LOST), list(lines)  # negative: a signal has ended the process
+        return status, list(lines)  # negative: a signal has ended the process
 
     @staticmethod
     def _read(stream, lines):

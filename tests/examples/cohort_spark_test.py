@@ -98,6 +98,15 @@ class launcher(unittest.TestCase):
         with self.assertRaisesRegex(cohort_spark.RankFailed, "(?s)lost in each of 1 starts:\nrank 0 on .*here\nrank 1 on"):
             cohort_spark.run(self.rows(), ["sh", "-c", killed], restarts=0)
 
+    def test_starts_a_killed_program_again_alone_if_the_ranks_may_change(self):
+        with tempfile.TemporaryDirectory() as name:
+            script = (f'cd {name}; echo "$COHORT_RESTARTS" >> starts$COHORT_RANK; '
+                      'if [ $COHORT_RANK = 0 ] && [ ! -e killed ]; then touch killed; kill -9 $$; fi; '
+                      'until [ -e killed ]; do sleep 0.05; done; [ $COHORT_RANK = 0 ] || echo model > "$OLDPWD/model"')
+            result = cohort_spark.run(self.rows(), ["sh", "-c", script], outputs=["model"], environment={"COHORT_MIN_RANKS": "1"})
+            self.assertEqual((result.starts, result.outputs), (1, {"model": b"model\n"}))
+            self.assertEqual([(pathlib.Path(name) / f"starts{rank}").read_text() for rank in range(2)], ["0\n0\n", "0\n"])
+
     def test_reports_the_output_of_a_failed_rank_a_missing_program_and_too_few_slots(self):
         with self.assertRaisesRegex(cohort_spark.RankFailed, "(?s)rank 1 on .* has exited with status 3:\nthe disk is full$"):
             cohort_spark.run(self.rows(), ["sh", "-c", '[ $COHORT_RANK = 0 ] && exit 75; echo "the disk is full" >&2; exit 3'])

@@ -62,6 +62,7 @@ class jobset(unittest.TestCase):
         given = {one["name"]: one["value"] for one in spec["template"]["spec"]["containers"][0]["env"]}
         self.assertEqual(given["COHORT_RANKS"], str(spec["completions"]))
         self.assertEqual(spec["completions"], spec["parallelism"])
+        self.assertEqual((given["COHORT_MIN_RANKS"], spec["backoffLimit"]), ("0", 0))  # all ranks start again
         # The name of the first pod: <set>-<job>-<index>-<pod>.<set>
         self.assertEqual(given["COHORT_JOIN"].split(":")[0], f"{self.set['metadata']['name']}-{self.job['name']}-0-0.{self.set['metadata']['name']}")
         read = (SOURCE / "backends/tcp/include/cohort/tcp/impl/tcp.ipp").read_text()

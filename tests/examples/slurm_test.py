@@ -78,8 +78,25 @@ class slurm(unittest.TestCase):
         self.assertNotIn("lost", errors)
         self.assertFalse((self.folder / "requeued").exists())
 
+    def test_starts_a_rank_again_alone_if_the_ranks_may_change(self):
+        script = ('if [ $COHORT_RANK = 1 ] && [ ! -e killed ]; then touch killed; kill -9 $$; fi; '
+                  '[ $COHORT_RANK != 1 ] || touch back; until [ -e back ]; do sleep 0.05; done; echo "$COHORT_RANK at $COHORT_JOIN"')
+        out, errors = self.run_it(script, 0, COHORT_MIN_RANKS="2")
+        self.assertEqual(out, [f"{rank} at node0:20010" for rank in range(3)])
+        self.assertIn("rank 1 was ended by a signal: starts again in 1 s", errors)
+        self.assertNotIn("ranks were lost", errors)
+        _, errors = self.run_it("exit 75", 75, COHORT_MIN_RANKS="2", COHORT_MAX_RESTARTS="1")  # too few were left
+        self.assertIn("ranks were lost: start 2 in 1 s", errors)
+        self.assertNotIn("ended by a signal", errors)
+
     def test_requeues_the_job_at_the_time_limit(self):
-        program = self.start('trap "exit 75" TERM; touch up$COHORT_RANK; while true; do sleep 0.05; done')
+        self.check_requeue()
+
+    def test_requeues_a_job_whose_ranks_may_change(self):
+        self.check_requeue(COHORT_MIN_RANKS="2")
+
+    def check_requeue(self, **environment):
+        program = self.start('trap "exit 75" TERM; touch up$COHORT_RANK; while true; do sleep 0.05; done', **environment)
         end = time.monotonic() + 30
         while not all((self.folder / f"up{rank}").exists() for rank in range(3)):
             self.assertLess(time.monotonic(), end)

@@ -365,6 +365,11 @@ class watchdog {
   int pipe_ = -1;
 };
 
+/// Time before a start that follows this number of restarts: 1, 2, 4, … seconds, at most 60.
+std::chrono::seconds delay_of_start(int restarts) {
+  return std::min(std::chrono::seconds(1 << std::min(restarts, 6)), std::chrono::seconds(60));
+}
+
 class run {
  public:
   run(command const& given, int restart, signal_source const& signals, watchdog const& guard)
@@ -678,7 +683,7 @@ class run {
         std::fprintf(stderr, "cohort run: rank %d%s has exited with status %d\n", one.rank, one.on.c_str(),
                      *one.status);
       if (is_lost(one, *one.status) && continues()) {
-        if (!interrupted_ && replaced_ < given_.restarts) lost_.push_back({one.where, one.local, one.rank});
+        if (!interrupted_ && replaced_ < given_.restarts) replace_later(one);
         continue;
       }
       if (*one.status != 0 && !failed_) {
@@ -698,14 +703,25 @@ class run {
     return given_.min_ranks > 0 && runs && good >= given_.min_ranks;
   }
 
+  /// A rank that is lost repeatedly is started after 1, 2, 4, … seconds.
+  void replace_later(process const& lost_process) {
+    auto const before = std::ranges::count(processes_, lost_process.rank, &process::rank) - 1;
+    auto const delay = delay_of_start(static_cast<int>(before));
+    ++replaced_;
+    std::fprintf(stderr, "cohort run: rank %d is started again in %lld s (%d of %d)\n", lost_process.rank,
+                 static_cast<long long>(delay.count()), replaced_, given_.restarts);
+    lost_.push_back({lost_process.where, lost_process.local, lost_process.rank, clock_type::now() + delay});
+  }
   /// Starts lost ranks again, which then join the others.
   void replace_lost() {
-    for (auto const& [where, local, rank] : std::exchange(lost_, {})) {
-      ++replaced_;
-      std::fprintf(stderr, "cohort run: rank %d is started again (%d of %d)\n", rank, replaced_,
-                   given_.restarts);
-      start(*where, local, rank);
-    }
+    std::vector<lost_rank> due;
+    std::erase_if(lost_, [&](lost_rank const& each) {
+      if (clock_type::now() < each.start) return false;
+      due.push_back(each);
+      return true;
+    });
+    if (interrupted_ || failed_) return;
+    for (lost_rank const& each : due) start(*each.where, each.local, each.rank);
   }
 
   /// Ends the remaining processes some time after a process has failed, or after the user's second interrupt.
@@ -743,6 +759,7 @@ class run {
   struct lost_rank {
     host const* where;
     int local, rank;
+    clock_type::time_point start;
   };
   std::vector<lost_rank> lost_;  // to be started again
   int replaced_ = 0;
@@ -763,16 +780,14 @@ int run_with_restarts(command given) {
   ::signal(SIGPIPE, SIG_IGN);
   watchdog const guard;
   signal_source const signals;
-  auto delay = std::chrono::seconds(1);
-  constexpr auto longest_delay = std::chrono::seconds(60);
   for (int restart = 0;; ++restart) {
     run job(given, restart, signals, guard);
     int const status = job.all();
     if (status != lost || restart == given.restarts || job.interrupted()) return status;
+    auto const delay = delay_of_start(restart);
     std::fprintf(stderr, "cohort run: ranks were lost: start %d of %d in %lld s\n", restart + 2,
                  given.restarts + 1, static_cast<long long>(delay.count()));
     if (signals.interrupted_within(delay)) return status;
-    delay = std::min(2 * delay, longest_delay);
   }
 }
 

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: tcp
-// elastic EPOCHS STEP_MS HEARTBEAT_MS: ranks that leave, are lost and join, for elastic_test.py. The gradient
-// of example i is the unit vector e_i, so parameter i counts how often the examples i were used.
-#include <unistd.h>
+// elastic EPOCHS STEP_MS HEARTBEAT_MS DEADLINE_MS [CHECKPOINTS]: ranks that leave, are lost and join, for
+// elastic_job.py. The gradient of example i is the unit vector e_i, so parameter i counts how often the examples i
+// were used. Writes a checkpoint into the directory CHECKPOINTS every 5 steps.
+#include <poll.h>
 
 #include <chrono>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/communicator/elastic_communicator.hpp>
 #include <cohort/tcp.hpp>
+#include <cohort/training/checkpoint_listener.hpp>
 #include <cohort/training/stop_on_signal.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <thread>
+#include <optional>
 #include <vector>
 
 namespace {
@@ -26,10 +28,9 @@ constexpr auto net = cohort::network<[](cohort::builder& it) {
 
 /// Prints each step.
 struct steps_printer final : cohort::listener {
-  explicit steps_printer(int ms) : pause(ms) {}
+  explicit steps_printer(int pause_ms) : ms(pause_ms) {}
   void on_step(cohort::training& run, cohort::step_report const& step) override {
-    auto const end = std::chrono::steady_clock::now() + pause;
-    while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    ::poll(nullptr, 0, ms);  // as long as a step takes; leaves the processors to the other ranks
     std::printf("step %lld of %d ranks as rank %d\n", static_cast<long long>(step.step), run.world().size(),
                 run.world().rank());
     std::fflush(stdout);
@@ -39,7 +40,7 @@ struct steps_printer final : cohort::listener {
                 epoch.validation.at(0).value);
     std::fflush(stdout);
   }
-  std::chrono::milliseconds pause;
+  int ms;
 };
 
 std::vector<float> values_of(cohort::training const& run) {
@@ -52,9 +53,9 @@ std::vector<float> values_of(cohort::training const& run) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 5 && argc != 6) return 2;
   int const epochs = std::atoi(argv[1]), step_ms = std::atoi(argv[2]);
-  cohort::communicator_settings const how{.deadline = std::chrono::seconds(60),
+  cohort::communicator_settings const how{.deadline = std::chrono::milliseconds(std::atoi(argv[4])),
                                           .heartbeat = std::chrono::milliseconds(std::atoi(argv[3])),
                                           .log = cohort::stderr_sink()};
   return cohort::launch<cohort::tcp>(how, [&](cohort::communicator& world) {
@@ -71,10 +72,11 @@ int main(int argc, char** argv) {
     std::vector<float> const initial = values_of(run);
     steps_printer printer(step_ms);
     stop_on_signal signals;
-    fit_report const report = run.fit(data, {.batch = examples_per_rank,
-                                             .epochs = epochs,
-                                             .validation = data,
-                                             .listeners = {&printer, &signals}});
+    fit_settings how{
+        .batch = examples_per_rank, .epochs = epochs, .validation = data, .listeners = {&printer, &signals}};
+    std::optional<checkpoint_listener> checkpoints;
+    if (argc == 6) how.listeners.push_back(&checkpoints.emplace(argv[5], 5, 1000));
+    fit_report const report = run.fit(data, how);
     if (report.stopped) {
       auto const& ranks = dynamic_cast<elastic_communicator&>(world);
       std::printf("%s after step %lld\n", ranks.has_left() ? "left" : "stopped",

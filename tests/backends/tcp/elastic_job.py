@@ -11,17 +11,30 @@ import time
 
 
 class job:
-    """Processes of an elastic job. `ranks` start together; others may join."""
+    """Processes of an elastic job. `ranks` start together; others may join. `hosts`: commands that run a command on one
+    of several hosts, and the address of the first one; without them all processes run on this host."""
 
-    def __init__(self, ranks, epochs=12, step_ms=20, heartbeat_ms=2000, least=1):
+    def __init__(self, ranks, epochs=12, step_ms=20, heartbeat_ms=2000, least=1, most=0, deadline_ms=60000, hosts=None,
+                 shares=True, saves=False):
+        self.hosts = hosts or []
+        address = "127.0.0.1"
+        if hosts:
+            address = hosts[0].address
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
             port = one.getsockname()[1]
         self.directory = tempfile.TemporaryDirectory()
         self.environment = os.environ | {
-            "COHORT_JOIN": f"127.0.0.1:{port}", "COHORT_RANKS": str(ranks), "COHORT_MIN_RANKS": str(least),
-            "COHORT_MAX_RANKS": str(ranks + 2), "COHORT_SHARED_DIRECTORY": self.directory.name}
-        self.arguments = [os.environ["COHORT_PROGRAM"], str(epochs), str(step_ms), str(heartbeat_ms)]
+            "COHORT_JOIN": f"{address}:{port}", "COHORT_RANKS": str(ranks), "COHORT_MIN_RANKS": str(least),
+            "COHORT_MAX_RANKS": str(most or ranks + 2)}
+        if shares:
+            self.environment["COHORT_SHARED_DIRECTORY"] = self.directory.name
+        if hosts:
+            self.environment["COHORT_ENCRYPTION"] = "off"
+        self.arguments = [os.environ["COHORT_PROGRAM"], str(epochs), str(step_ms), str(heartbeat_ms), str(deadline_ms)]
+        self.checkpoints = pathlib.Path(self.directory.name, "checkpoints")
+        if saves:
+            self.arguments.append(str(self.checkpoints))
         self.processes, self.files = [], []
         for _ in range(ranks):
             self.start()
@@ -40,16 +53,32 @@ class job:
         self.directory.cleanup()
 
     def start(self):
-        path = pathlib.Path(self.directory.name, f"process{len(self.processes)}")
+        number = len(self.processes)
+        path = pathlib.Path(self.directory.name, f"process{number}")
         self.files.append(path.open("w"))
-        self.processes.append(subprocess.Popen(self.arguments, env=self.environment, stdout=self.files[-1], stderr=subprocess.STDOUT))
-        return len(self.processes) - 1
+        command = self.arguments
+        if self.hosts:
+            command = self.hosts[number % len(self.hosts)].command + command
+        self.processes.append(subprocess.Popen(command, env=self.environment, stdout=self.files[-1], stderr=subprocess.STDOUT))
+        return number
 
     def text(self, process):
         return pathlib.Path(self.directory.name, f"process{process}").read_text()
 
+    def steps_and_sizes(self, process):
+        """The steps that a process has printed, each with the number of ranks."""
+        return [(int(step), int(size)) for step, size in re.findall(r"^step (\d+) of (\d+) ranks", self.text(process), re.M)]
+
     def steps(self, process):
-        return [int(one) for one in re.findall(r"^step (\d+) of", self.text(process), re.M)]
+        return [step for step, _ in self.steps_and_sizes(process)]
+
+    def memberships(self):
+        """Number of the last membership that a service has begun."""
+        found = [re.findall(r"rendezvous: membership (\d+):", self.text(one)) for one in range(len(self.processes))]
+        return max(int(number) for numbers in found for number in numbers)
+
+    def hosts_service(self, process):
+        return "rendezvous: membership" in self.text(process)
 
     def wait_for_step(self, process, step, seconds=60):
         end = time.monotonic() + seconds
@@ -60,3 +89,10 @@ class job:
 
     def status(self, process, seconds=90):
         return self.processes[process].wait(seconds)
+
+    def counts(self, process):
+        """How often each example was used, from the parameters of a process that has ended."""
+        return [float(number) for number in re.search(r"^counts(.*)$", self.text(process), re.M)[1].split()]
+
+    def checksum(self, process):
+        return re.search(r"^checksum (\w+)$", self.text(process), re.M)[1]

@@ -3,7 +3,6 @@
 # label: slow
 """Ranks that are lost, leave and join during a fit of real processes."""
 import pathlib
-import re
 import signal
 import sys
 import time
@@ -21,11 +20,11 @@ class elastic(unittest.TestCase):
         checksums = set()
         for one in processes:
             self.assertEqual(run.status(one), 0, run.text(one))
-            counts = [float(number) for number in re.search(r"^counts(.*)$", run.text(one), re.M)[1].split()]
+            counts = run.counts(one)
             self.assertEqual(len(counts), EXAMPLES)
             for count in counts:
                 self.assertAlmostEqual(count, epochs, delta=0.01, msg=run.text(one))
-            checksums.add(re.search(r"^checksum (\w+)$", run.text(one), re.M)[1])
+            checksums.add(run.checksum(one))
         self.assertEqual(len(checksums), 1)
 
     def test_a_killed_rank_is_replaced_by_none_and_no_example_is_lost(self):
@@ -65,7 +64,7 @@ class elastic(unittest.TestCase):
         with job(3, epochs=40) as run:
             run.wait_for_step(1, 5)
             # While the process of the service is stopped, the membership cannot change.
-            victim = next(one for one in range(3) if "rendezvous: membership" not in run.text(one))
+            victim = next(one for one in range(3) if not run.hosts_service(one))
             witness = (victim + 1) % 3
             run.processes[victim].send_signal(signal.SIGSTOP)
             run.wait_for_step(witness, run.steps(witness)[-1] + 5)

@@ -1,18 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulated_membership.hpp"
 
-using simulated_membership::schedule;
+using namespace simulated_membership;
 
 TEST(membership_of_an_elastic_job, never_divides_and_goes_on_after_random_faults) {
-  std::int64_t steps = 0, memberships = 0;
-  for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
-    SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    schedule one(seed);
-    one.run();
-    if (::testing::Test::HasFailure()) break;
-    steps += one.steps();
-    memberships += one.memberships();
+  totals const all = run_seeds({1, 5'000});
+  EXPECT_GT(all.steps, 500'000);
+  EXPECT_GT(all.memberships, 10'000);
+}
+
+TEST(membership_of_an_elastic_job, does_not_change_because_of_lost_packets) {
+  for (double const loss : {0.01, 0.05}) {
+    totals const all = run_seeds({1, 200}, lossy(loss));
+    EXPECT_GT(all.longest_delay, std::chrono::milliseconds(600)) << loss;
+    EXPECT_EQ(all.changes, 0) << loss;
   }
-  EXPECT_GT(steps, 100'000);
-  EXPECT_GT(memberships, 4'000);
+}
+
+TEST(membership_rules, claim_every_membership_that_others_may_have_confirmed) {
+  using namespace std::chrono_literals;
+  membership const first{.number = 1, .members = {2, 1}}, second{.number = 2, .members = {2, 1}, .origin = 1},
+      third{.number = 3, .members = {2, 1}, .origin = 2};
+  membership_rules::clock::time_point const time{10s};
+  membership_rules rules({.ranks = 2, .least = 1, .most = 2, .silence = 1s, .may_be_first = false},
+                         time - 2s);
+  rules.report(1, {.confirmed = first, .attempts = {second, third}, .loaded = 2}, time);
+  for (membership const& last : {first, second, third}) {
+    membership_rules::decision const next = rules.decide(time);
+    ASSERT_EQ(next.claim, last);
+    EXPECT_EQ(next.claimants, std::vector<process_id>{1});
+    EXPECT_FALSE(next.begin);
+    rules.claimed(last, true);
+  }
+  membership_rules::decision const next = rules.decide(time);
+  ASSERT_TRUE(next.begin);
+  EXPECT_EQ(next.begin->members, std::vector<process_id>{1});
+  EXPECT_EQ(next.begin->number, 4);
 }

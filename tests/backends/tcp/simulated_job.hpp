@@ -6,7 +6,6 @@
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/tcp_transport.hpp>
-#include <cstdlib>
 #include <iostream>
 #include <mutex>
 #include <regex>
@@ -15,6 +14,7 @@
 #include <string>
 #include <thread>
 
+#include "given_seeds.hpp"
 #include "simulated_network.hpp"
 
 namespace tcp_simulation {
@@ -297,20 +297,6 @@ class simulated_job {
   simulated_network net_;
   std::vector<detail::tcp_socket> listening_;
 };
-
-struct seed_range {
-  std::uint64_t first, last;
-};
-
-/// The seeds of COHORT_SIMULATION_SEEDS, otherwise `all`.
-inline seed_range given_seeds(seed_range all) {
-  char const* const given = std::getenv("COHORT_SIMULATION_SEEDS");
-  if (!given) return all;
-  std::string const text = given;
-  std::size_t const dash = text.find('-');
-  std::uint64_t const first = std::stoull(text);
-  return {first, dash == text.npos ? first : std::stoull(text.substr(dash + 1))};
-}
 
 /// Runs jobs with as many of these seeds as the time allows, and prints their number.
 inline void run_seeds(seed_range all, bool encrypts, std::chrono::duration<double> time, unsigned threads) {

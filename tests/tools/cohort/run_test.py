@@ -134,7 +134,9 @@ class run_command(unittest.TestCase):
         """Rank 1 is lost. With restarts it alone is started again."""
         script = ('echo "least $COHORT_MIN_RANKS, most $COHORT_MAX_RANKS"; '
                   'if [ "$COHORT_RANK" = 1 ] && [ ! -e again ]; then touch again; echo $$ > lost; exit 75; fi; '
-                  'until [ -s lost ] && ! kill -0 $(cat lost) 2>/dev/null; do sleep 0.05; done; echo "rank $COHORT_RANK ends"')
+                  'until [ -s lost ] && ! kill -0 $(cat lost) 2>/dev/null; do sleep 0.05; done; '
+                  '[ $COHORT_RANK != 1 ] || touch back; [ $COHORT_MAX_RANKS = 3 ] || until [ -e back ]; do sleep 0.05; done; '
+                  'echo "rank $COHORT_RANK ends"')
         done = self.run_it("-n", 3, "--min", 2, script=script)
         self.assertEqual(done.stdout.count("least 2, most 3"), 3)
         self.assertNotIn("rank 1 ends", done.stdout)
@@ -142,7 +144,7 @@ class run_command(unittest.TestCase):
             (self.folder / name).unlink()
         done = self.run_it("-n", 3, "--min", 1, "--max", 5, "--restarts", 1, script=script)
         self.assertEqual(done.stdout.count("least 1, most 5"), 4)
-        self.assertIn("cohort run: rank 1 is started again (1 of 1)", done.stderr)
+        self.assertIn("cohort run: rank 1 is started again in 1 s (1 of 1)", done.stderr)
         for rank in range(3):
             self.assertEqual(done.stdout.count(f"rank {rank} ends"), 1)
         self.run_it("-n", 2, "--min", 2, script='[ "$COHORT_RANK" = 0 ] || exit 75', expect=75)  # too few are left

@@ -77,6 +77,8 @@ class elastic_tcp final : public elastic_communicator {
  private:
   /// The ranks of the current membership.  Errors: rank_has_left; communicator_error after a failed regroup.
   communicator& ranks() const;
+  /// Resolves the name of the rendezvous again. The client's thread calls this function and the next one.
+  std::vector<endpoint> meeting();
   void host_service(bool is_new);
   /// Ends the operations of the current membership, on any thread.
   void end_membership() noexcept;

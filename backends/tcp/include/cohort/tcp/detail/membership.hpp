@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace cohort::detail {
@@ -25,23 +26,26 @@ struct membership {
 
 /// State of a process, as the process reports it to the membership service.
 struct member_report {
-  bool trains = false;             ///< trains in `accepted`; otherwise waits for the next membership
-  std::int64_t step = 0;           ///< number of completed steps
-  membership accepted{};           ///< the last membership that the process has received
+  bool trains = false;     ///< trains in `accepted`; otherwise waits for the next membership
+  std::int64_t step = 0;   ///< number of completed steps
+  membership confirmed{};  ///< the last membership in which all members had the run's state
+  /// Memberships that the process has accepted since, in their order: others may have confirmed them.
+  std::vector<membership> attempts{};
   std::int64_t loaded = 0;         ///< number of the last membership in which the process had the run's state
-  membership confirmed{};          ///< the last membership in which all members had the run's state
   bool accepts_processes = false;  ///< processes may join while this process trains
   /// Processes whose connections to this process have ended.
   std::vector<process_id> lost{};
 
+  /// The last membership that the process has accepted.
+  membership const& accepted() const { return attempts.empty() ? confirmed : attempts.back(); }
   /// Leaves the accepted membership for good.
   void withdraw(std::int64_t steps, std::vector<process_id> without);
   /// Accepts the next membership. Returns false for one that this process does not wait for.
   bool begin(process_id self, membership const& next);
   /// This process has the state of the run in the accepted membership.
-  void load() { loaded = accepted.number; }
+  void load() { loaded = accepted().number; }
   /// All members have the state of the run in the accepted membership.
-  void confirm() { confirmed = accepted; }
+  void confirm();
 };
 
 /// Rules by which the membership of an elastic job changes. A pure state machine without clock and sockets.
@@ -49,9 +53,10 @@ struct member_report {
 /// A membership can make a step only with all of its members. A process waits for the next membership, and
 /// leaves the last one for good, before the next one can contain it. Two memberships with a common member
 /// therefore never both make steps. Disjoint ones are excluded because the next membership contains more than
-/// half of the last one's members, or exactly half of them and the claim of its number. "Last" are both the
-/// newest confirmed and the newest accepted membership that the waiting processes know: one that is accepted
-/// may have been confirmed by processes that cannot be reached.
+/// half of the last one's members, or exactly half of them and the claim of the last one. "Last" are the newest
+/// confirmed membership that the waiting processes know, and all later ones that they have accepted: processes
+/// that cannot be reached may have confirmed any of these.
+/// Source    Yeger Lotem, Keidar, Dolev: Dynamic voting for consistent primary components, PODC 1997.
 ///
 /// Order     one thread at a time. After every call of the other functions, and at least every 100 ms, call
 ///           `decide` until the result is empty.
@@ -63,14 +68,15 @@ class membership_rules {
     int ranks = 1;                   ///< processes of the first membership
     int least = 1, most = 1;         ///< bounds of the number of members
     clock::duration silence{};       ///< a process that is silent for this time counts as lost
-    clock::duration time_to_join{};  ///< after this time without a new process, `least` processes begin
+    clock::duration time_to_join{};  ///< after this time without a new process, fewer than `ranks` begin
     bool may_be_first = true;        ///< false: a membership exists, although this service does not know it
   };
   /// Tasks of the service.
   struct decision {
     std::vector<process_id> end{};        ///< tell these to end the step and to wait for the next membership
     std::vector<process_id> close{};      ///< close the connections of these: they are silent
-    std::optional<std::int64_t> claim{};  ///< ask for the claim of this number, then call `claimed`
+    std::optional<membership> claim{};    ///< ask for the claim of this membership, then call `claimed`
+    std::vector<process_id> claimants{};  ///< its members that wait; a claim of one of them is theirs
     std::optional<membership> begin{};    ///< send this to its members
 
     bool is_empty() const { return end.empty() && close.empty() && !claim && !begin; }
@@ -89,9 +95,9 @@ class membership_rules {
   bool may_leave(process_id peer) const;
   /// A process has left on request, and never trains again.
   void leave(process_id peer);
-  /// The answer to decision::claim. `is_ours`: no other side has claimed the number. nullopt: there is no
-  /// place where numbers are claimed.
-  void claimed(std::int64_t number, std::optional<bool> is_ours);
+  /// The answer to decision::claim. `is_ours`: no other side has claimed the membership. nullopt: there is no
+  /// place where memberships are claimed.
+  void claimed(membership const& last, std::optional<bool> is_ours);
 
   decision decide(clock::time_point time);
 
@@ -116,11 +122,14 @@ class membership_rules {
   /// Whether the process may still connect, because the service has just begun.
   bool may_still_connect(process_id peer, clock::time_point time) const;
   bool must_change(clock::time_point time) const;
+  /// The members of `last` that wait.
+  std::vector<process_id> waiting_members(membership const& last) const;
   /// The part of the members of `last` that wait, of those that have not left.
   quorum present(membership const& last) const;
   bool all_missing_ended_by_kernel(membership const& last) const;
-  /// The newest membership that a waiting process reports.
-  membership newest(membership member_report::*which) const;
+  /// The newest confirmed membership that a waiting process reports, and all later ones that waiting processes
+  /// have accepted, in the order of their numbers.
+  std::vector<membership> last_memberships() const;
   /// Whether the rules may still need the process: it is connected, or a member of a membership that is not
   /// forgotten.
   bool is_needed(process_id peer) const;
@@ -133,7 +142,7 @@ class membership_rules {
   membership current_{};  // the newest one that the service knows
   std::int64_t arrivals_ = 0;
   clock::time_point last_arrival_{};
-  std::map<std::int64_t, std::optional<bool>> claims_;  // answers
+  std::vector<std::pair<membership, std::optional<bool>>> claims_;  // answers
 };
 
 }  // namespace cohort::detail

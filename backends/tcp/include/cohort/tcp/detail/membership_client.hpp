@@ -13,8 +13,9 @@
 
 namespace cohort::detail {
 
-/// Connection of a process to the membership service, on a thread. If the connection ends, the thread
-/// connects again; training continues without the service until the membership changes.
+/// Connection of a process to the membership service, on a thread. If the connection ends, or the service is
+/// silent for twice the limit of the heartbeat, the thread connects again. Training continues without the
+/// service until the membership changes.
 ///
 /// Order     one thread at a time calls its functions.
 class membership_client {
@@ -25,10 +26,12 @@ class membership_client {
     tcp_membership ranks{};
   };
 
-  /// `may_host`: called before each attempt to connect; may begin the service in this process. `ended`:
-  /// called on the thread when the membership ends; may block for a second.
+  /// `meeting`: returns the addresses of the service, again after 5 s without a connection: a host that replaces
+  /// a lost one may have another address. `may_host`: called before each attempt to connect; may begin the
+  /// service in this process. `ended`: called on the thread when the membership ends; may block for a second.
   membership_client(tcp_place where, std::string job, std::chrono::milliseconds silence,
-                    std::function<void(bool is_new)> may_host, std::function<void()> ended);
+                    std::function<std::vector<endpoint>()> meeting, std::function<void(bool is_new)> may_host,
+                    std::function<void()> ended);
   membership_client(membership_client const&) = delete;
   ~membership_client();
 
@@ -71,6 +74,7 @@ class membership_client {
   tcp_place where_;
   std::string job_;
   std::chrono::milliseconds silence_;
+  std::function<std::vector<endpoint>()> find_meeting_;
   std::function<void(bool)> may_host_;
   std::function<void()> ended_;
   process_id const self_;
@@ -92,7 +96,9 @@ class membership_client {
   std::string refusal_{}, status_{};
 
   std::optional<message_stream> stream_;
-  clock::time_point next_beat_{}, next_attempt_{};
+  std::vector<endpoint> meeting_;
+  clock::time_point heard_{};  // the service; or the time of the last attempt to connect
+  clock::time_point next_beat_{}, next_attempt_{}, next_resolution_{};
   std::size_t attempts_ = 0;
   std::thread thread_;
 };

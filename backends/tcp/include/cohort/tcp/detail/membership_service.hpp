@@ -46,9 +46,10 @@ struct member_message {
 /// received   answer to a report with this serial number; `text`: how many processes wait
 /// left       answer to `leave`: the process has left
 /// stays      answer to `leave`: too few processes would be left
+/// beat       answer to a beat
 /// refused    `text` says why
 struct service_message {
-  enum class kind : std::uint8_t { begin, end, has_begun, received, left, stays, refused };
+  enum class kind : std::uint8_t { begin, end, has_begun, received, left, stays, beat, refused };
 
   kind is = kind::received;
   std::uint64_t serial = 0;
@@ -108,9 +109,9 @@ class membership_service {
   void dismiss_first();
   void send(process_id to, service_message const& message);
   void refuse(connection& peer, std::string const& why);
-  /// Creates the file of a number in the directory of claims. Returns whether this call has created it;
-  /// nullopt without a directory.
-  std::optional<bool> claim(std::int64_t number) const;
+  /// Creates the file of a membership in the directory of claims, for the first of its waiting members. Returns
+  /// whether the file is that of one of these members; nullopt without a directory.
+  std::optional<bool> claim(membership const& last, std::span<process_id const> waiting) const;
   void log_line(std::string const& line) const noexcept;
 
   tcp_socket listening_;

@@ -47,6 +47,11 @@ void require_encryption(tcp_settings const& from, tls_identity const& identity,
 /// Errors    as make_tcp.
 tcp_place place_of(tcp_settings const& from, std::chrono::steady_clock::time_point limit);
 
+/// Resolves the name of the rendezvous again.
+///
+/// Errors    communicator_error if the name is unknown; setting_error as make_tcp.
+std::vector<endpoint> current_meeting(tcp_settings const& from, tcp_place const& place);
+
 /// Listens at the rendezvous, if its address belongs to this host and no process listens there.
 std::optional<tcp_socket> listen_at_meeting(std::vector<endpoint> const& meeting);
 

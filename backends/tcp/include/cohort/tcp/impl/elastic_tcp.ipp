@@ -14,8 +14,8 @@ elastic_tcp::elastic_tcp(tcp_settings from, communicator_settings limits)
       how_(std::move(limits)),
       place_(place_of(from_, std::chrono::steady_clock::now() + how_.deadline)) {
   client_ = std::make_unique<membership_client>(
-      place_, from_.job, how_.heartbeat, [this](bool is_new) { host_service(is_new); },
-      [this] { end_membership(); });
+      place_, from_.job, how_.heartbeat, [this] { return meeting(); },
+      [this](bool is_new) { host_service(is_new); }, [this] { end_membership(); });
   std::vector<endpoint> addresses;
   std::vector<tcp_socket> listening = listen(addresses);
   if (std::optional<membership_client::start> begun = client_->first(addresses, how_.deadline)) {
@@ -45,6 +45,11 @@ communicator& elastic_tcp::ranks() const {
   if (has_left_) throw rank_has_left({.what = "this rank has left the job"});
   throw communicator_error(
       {.what = "this rank is in no membership", .expected = "a call of regroup that succeeds"});
+}
+
+std::vector<endpoint> elastic_tcp::meeting() {
+  place_.meeting = current_meeting(from_, place_);
+  return place_.meeting;
 }
 
 void elastic_tcp::host_service(bool is_new) {

@@ -15,9 +15,14 @@ void member_report::withdraw(std::int64_t steps, std::vector<process_id> without
 }
 
 bool member_report::begin(process_id self, membership const& next) {
-  if (trains || next.number <= accepted.number || !next.contains(self)) return false;
-  accepted = next;
+  if (trains || next.number <= accepted().number || !next.contains(self)) return false;
+  attempts.push_back(next);
   return trains = true;
+}
+
+void member_report::confirm() {
+  confirmed = accepted();
+  attempts.clear();
 }
 
 void membership_rules::report(process_id from, member_report state, clock::time_point time) {
@@ -27,7 +32,7 @@ void membership_rules::report(process_id from, member_report state, clock::time_
     peer.arrival = ++arrivals_;
     last_arrival_ = time;
   }
-  if (state.accepted.number > current_.number) current_ = state.accepted;
+  if (state.accepted().number > current_.number) current_ = state.accepted();
   peer.is_connected = true;
   peer.has_left = peer.ended_by_kernel = peer.was_told_to_end = false;
   peer.heard = time;
@@ -58,8 +63,8 @@ void membership_rules::leave(process_id peer) {
   if (auto const found = processes_.find(peer); found != processes_.end()) found->second.has_left = true;
 }
 
-void membership_rules::claimed(std::int64_t number, std::optional<bool> is_ours) {
-  claims_.insert_or_assign(number, is_ours);
+void membership_rules::claimed(membership const& last, std::optional<bool> is_ours) {
+  claims_.emplace_back(last, is_ours);
 }
 
 int membership_rules::waiting() const {
@@ -87,19 +92,26 @@ bool membership_rules::must_change(clock::time_point time) const {
   });
   return std::ranges::any_of(processes_, [&](auto const& entry) {
     auto const& [id, peer] = entry;
-    bool const is_outside = trains(peer) && peer.last.accepted.number < current_.number;
+    bool const is_outside = trains(peer) && peer.last.accepted().number < current_.number;
     bool const can_join = accept && waits(peer) && std::ssize(current_.members) < how_.most;
     return is_outside || can_join;
   });
 }
 
+std::vector<process_id> membership_rules::waiting_members(membership const& last) const {
+  std::vector<process_id> found;
+  for (process_id const id : last.members)
+    if (auto const peer = processes_.find(id); peer != processes_.end() && waits(peer->second))
+      found.push_back(id);
+  return found;
+}
+
 membership_rules::quorum membership_rules::present(membership const& last) const {
-  int present_members = 0, all = 0;
-  for (process_id const id : last.members) {
+  auto const present_members = std::ssize(waiting_members(last));
+  auto const all = std::ranges::count_if(last.members, [&](process_id id) {
     auto const found = processes_.find(id);
-    all += found == processes_.end() || !found->second.has_left;
-    present_members += found != processes_.end() && waits(found->second);
-  }
+    return found == processes_.end() || !found->second.has_left;
+  });
   return 2 * present_members > all                           ? quorum::majority
          : present_members > 0 && 2 * present_members == all ? quorum::half
                                                              : quorum::none;
@@ -112,28 +124,41 @@ bool membership_rules::all_missing_ended_by_kernel(membership const& last) const
   });
 }
 
-membership membership_rules::newest(membership member_report::*which) const {
-  membership found;
+std::vector<membership> membership_rules::last_memberships() const {
+  membership confirmed;
   for (auto const& [id, peer] : processes_)
-    if (waits(peer) && (peer.last.*which).number > found.number) found = peer.last.*which;
-  return found;
+    if (waits(peer) && peer.last.confirmed.number > confirmed.number) confirmed = peer.last.confirmed;
+  std::vector<membership> all{confirmed};
+  for (auto const& [id, peer] : processes_) {
+    if (!waits(peer)) continue;
+    for (membership const& attempt : peer.last.attempts)
+      if (attempt.number > confirmed.number && std::ranges::find(all, attempt) == all.end())
+        all.push_back(attempt);
+  }
+  std::ranges::sort(all, {}, &membership::number);
+  return all;
 }
 
 bool membership_rules::is_needed(process_id peer) const {
   return processes_.at(peer).is_connected || current_.contains(peer)
          || std::ranges::any_of(processes_, [&](auto const& entry) {
               member_report const& last = entry.second.last;
+              auto const has_peer = [&](membership const& attempt) { return attempt.contains(peer); };
               return entry.second.is_connected
-                     && (last.confirmed.contains(peer) || last.accepted.contains(peer));
+                     && (last.confirmed.contains(peer) || std::ranges::any_of(last.attempts, has_peer));
             });
 }
 
 void membership_rules::form(clock::time_point time, decision& result) {
-  membership const confirmed = newest(&member_report::confirmed), accepted = newest(&member_report::accepted);
-  if (accepted.number == 0 && current_.number == 0) {
+  std::vector<membership> const all_last = last_memberships();
+  membership const &confirmed = all_last.front(), &newest = all_last.back();
+  if (newest.number == 0 && current_.number == 0) {
     if (!how_.may_be_first) return;
     bool const is_complete = waiting() >= how_.ranks;
-    bool const is_late = waiting() >= how_.least && time >= last_arrival_ + how_.time_to_join;
+    // Processes that replace lost ones do not know that the job has begun. They are at most half, unless the
+    // others have lost their majority.
+    bool const are_enough = waiting() >= how_.least && 2 * waiting() > how_.ranks;
+    bool const is_late = are_enough && time >= last_arrival_ + how_.time_to_join;
     if (!is_complete && !is_late) return;
   }
   // Without a member of the newest membership, its steps would be lost.
@@ -145,20 +170,20 @@ void membership_rules::form(clock::time_point time, decision& result) {
   std::int64_t loaded = 0;
   for (auto const& [id, peer] : processes_)
     if (waits(peer)) loaded = std::max(loaded, peer.last.loaded);
-  bool const has_state = loaded >= std::max(accepted.origin, current_.origin);
+  bool const has_state = loaded >= std::max(newest.origin, current_.origin);
   if (!has_state || waiting() < how_.least) return;  // before a claim, which another side may need
-  for (membership const* last : {&confirmed, &accepted}) {
-    if (std::ranges::any_of(last->members, [&](process_id id) { return may_still_connect(id, time); }))
-      return;
-    quorum const present_members = last->number == 0 ? quorum::majority : present(*last);
+  for (membership const& last : all_last) {
+    if (std::ranges::any_of(last.members, [&](process_id id) { return may_still_connect(id, time); })) return;
+    quorum const present_members = last.number == 0 ? quorum::majority : present(last);
     if (present_members == quorum::majority) continue;
     if (present_members == quorum::none) return;
-    auto const answer = claims_.find(last->number);
+    auto const answer = std::ranges::find(claims_, last, &std::pair<membership, std::optional<bool>>::first);
     if (answer == claims_.end()) {
-      result.claim = last->number;
+      result.claim = last;
+      result.claimants = waiting_members(last);
       return;
     }
-    if (!answer->second.value_or(all_missing_ended_by_kernel(*last))) return;
+    if (!answer->second.value_or(all_missing_ended_by_kernel(last))) return;
   }
   std::vector<std::tuple<bool, std::int64_t, std::int64_t, process_id>> order;
   for (auto const& [id, peer] : processes_) {
@@ -168,13 +193,13 @@ void membership_rules::form(clock::time_point time, decision& result) {
     order.emplace_back(!stays, stays ? -peer.last.step : 0, stays ? rank : peer.arrival, id);
   }
   std::ranges::sort(order);
-  membership next{.number = std::max(current_.number, accepted.number) + 1, .origin = confirmed.number};
+  membership next{.number = std::max(current_.number, newest.number) + 1, .origin = confirmed.number};
   for (auto const& entry : order)
     if (std::ssize(next.members) < how_.most) next.members.push_back(std::get<process_id>(entry));
   for (process_id const id : next.members) {
     process& peer = processes_.at(id);
     peer.last.trains = true;
-    peer.last.accepted = next;
+    peer.last.attempts.push_back(next);
     peer.was_told_to_end = false;
   }
   current_ = next;

@@ -10,14 +10,20 @@
 
 namespace cohort::detail {
 
+inline constexpr auto time_to_resolve = std::chrono::seconds(5);
+
 membership_client::membership_client(tcp_place where, std::string job, std::chrono::milliseconds silence,
+                                     std::function<std::vector<endpoint>()> meeting,
                                      std::function<void(bool)> may_host, std::function<void()> ended)
     : where_(std::move(where)),
       job_(std::move(job)),
       silence_(silence),
+      find_meeting_(std::move(meeting)),
       may_host_(std::move(may_host)),
       ended_(std::move(ended)),
-      self_(random_number()) {
+      self_(random_number()),
+      meeting_(where_.meeting),
+      next_resolution_(clock::now() + time_to_resolve) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -111,14 +117,19 @@ void membership_client::quit() {
 }
 
 void membership_client::connect() {
-  next_attempt_ = clock::now() + std::chrono::milliseconds(100);
+  heard_ = clock::now();
+  next_attempt_ = heard_ + std::chrono::milliseconds(100);
   bool is_new = false;
   {
     std::lock_guard const lock(mutex_);
     is_new = !knows_job_;
   }
+  if (heard_ >= next_resolution_) {
+    next_resolution_ = heard_ + time_to_resolve;
+    meeting_ = find_meeting_();
+  }
   may_host_(is_new);
-  endpoint const& address = where_.meeting[attempts_++ % where_.meeting.size()];
+  endpoint const& address = meeting_[attempts_++ % meeting_.size()];
   stream_.emplace(
       secure_stream(tcp_socket::connecting(address), secure_stream::role::client, where_.identity),
       message_stream::most_bytes);
@@ -156,6 +167,8 @@ void membership_client::handle(service_message message) {
         break;
       case service_message::kind::stays:
         if (farewell_ == farewell::asks) farewell_ = farewell::stays;
+        break;
+      case service_message::kind::beat:
         break;
       case service_message::kind::refused:
         refusal_ = std::move(message.text);
@@ -206,15 +219,19 @@ void membership_client::run() noexcept {
                                                                       : member_message::kind::quit}
                             .encoded());
         if (!asks) has_asked = false;
-        while (std::optional<std::vector<std::byte>> const message = stream_->advance())
+        while (std::optional<std::vector<std::byte>> const message = stream_->advance()) {
+          heard_ = clock::now();
+          next_resolution_ = heard_ + time_to_resolve;
           handle(service_message::decoded(*message));
+        }
         if (wanted == farewell::quits && stream_->is_flushed()) {
           std::lock_guard const lock(mutex_);
           farewell_ = farewell::sent;
           changed_.notify_all();
           return;
         }
-        if (!stream_->failure().empty()) {
+        bool const is_silent = clock::now() > heard_ + 2 * silence_;
+        if (is_silent || !stream_->failure().empty()) {
           stream_.reset();
           has_asked = false;
         }

@@ -16,6 +16,9 @@ namespace cohort::detail {
 
 inline constexpr std::string_view membership_mark = "cohort membership 1";
 
+inline constexpr std::size_t bytes_of_a_membership =
+    2 * sizeof(std::uint64_t) + sizeof(std::uint32_t);  // without members
+
 void put_membership(message_bytes& to, membership const& peer) {
   to.put(static_cast<std::uint64_t>(peer.number));
   to.put(static_cast<std::uint32_t>(peer.members.size()));
@@ -44,9 +47,10 @@ std::vector<std::byte> member_message::encoded() const {
   to.put(static_cast<std::uint8_t>(state.trains));
   to.put(static_cast<std::uint8_t>(state.accepts_processes));
   to.put(static_cast<std::uint64_t>(state.step));
-  put_membership(to, state.accepted);
-  to.put(static_cast<std::uint64_t>(state.loaded));
   put_membership(to, state.confirmed);
+  to.put(static_cast<std::uint32_t>(state.attempts.size()));
+  for (membership const& attempt : state.attempts) put_membership(to, attempt);
+  to.put(static_cast<std::uint64_t>(state.loaded));
   to.put(static_cast<std::uint32_t>(state.lost.size()));
   for (process_id const id : state.lost) to.put(id);
   to.put(addresses);
@@ -69,9 +73,10 @@ member_message member_message::decoded(std::span<std::byte const> bytes) {
     found.state.trains = from.number<std::uint8_t>() != 0;
     found.state.accepts_processes = from.number<std::uint8_t>() != 0;
     found.state.step = static_cast<std::int64_t>(from.number<std::uint64_t>());
-    found.state.accepted = membership_in(from);
-    found.state.loaded = static_cast<std::int64_t>(from.number<std::uint64_t>());
     found.state.confirmed = membership_in(from);
+    for (std::uint32_t left = from.count(bytes_of_a_membership); left > 0; --left)
+      found.state.attempts.push_back(membership_in(from));
+    found.state.loaded = static_cast<std::int64_t>(from.number<std::uint64_t>());
     for (std::uint32_t left = from.count(sizeof(process_id)); left > 0; --left)
       found.state.lost.push_back(from.number<process_id>());
     found.addresses = from.addresses();
@@ -207,9 +212,12 @@ void membership_service::read(connection& peer) {
 }
 
 void membership_service::handle(connection& peer, member_message const& message) {
-  if (message.is == member_message::kind::beat) return rules_.hear(peer.process, clock::now());
   // `read` sends the bytes: advance() here would take a message of the process from the stream.
   auto const answer = [&](service_message const& text) { peer.stream.send(text.encoded()); };
+  if (message.is == member_message::kind::beat) {
+    rules_.hear(peer.process, clock::now());
+    return answer({.is = service_message::kind::beat});
+  }
   if (message.is != member_message::kind::report) {
     bool const leaves = message.is == member_message::kind::quit || rules_.may_leave(peer.process);
     if (message.is == member_message::kind::leave)
@@ -260,15 +268,26 @@ void membership_service::send(process_id to, service_message const& message) {
     if (!peer.ended && peer.process == to) peer.stream.send(message.encoded());
 }
 
-std::optional<bool> membership_service::claim(std::int64_t number) const {
+std::optional<bool> membership_service::claim(membership const& last,
+                                              std::span<process_id const> waiting) const {
   if (how_.claims.empty()) return std::nullopt;
   std::string name = job_;
   std::ranges::replace(name, '/', '_');
-  std::string const path = text_of({how_.claims, "/", name, ".membership-", number});
-  int const file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
-  if (file >= 0) ::close(file);
-  if (file < 0 && errno != EEXIST) log_line(text_of({"cannot create ", path, ": ", std::strerror(errno)}));
-  return file >= 0;
+  // The random number of a process distinguishes memberships of several runs.
+  std::string const path =
+      text_of({how_.claims, "/", name, ".membership-", last.number, "-", last.members.front()});
+  process_id by = waiting.front();
+  int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+  bool const exists = file < 0 && errno == EEXIST;
+  if (exists) file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    log_line(text_of({"cannot create ", path, ": ", std::strerror(errno)}));
+    return false;
+  }
+  auto const bytes = static_cast<ssize_t>(sizeof by);
+  bool const is_complete = (exists ? ::read(file, &by, sizeof by) : ::write(file, &by, sizeof by)) == bytes;
+  bool const is_closed = ::close(file) == 0;
+  return is_complete && is_closed && std::ranges::find(waiting, by) != waiting.end();
 }
 
 void membership_service::decide() {
@@ -281,7 +300,7 @@ void membership_service::decide() {
         log_line(text_of({"lost ", peer.from.text(), ": it is silent"}));
         peer.ended = true;
       }
-    if (next.claim) rules_.claimed(*next.claim, claim(*next.claim));
+    if (next.claim) rules_.claimed(*next.claim, claim(*next.claim, next.claimants));
     if (next.begin) begin(*next.begin);
   }
 }

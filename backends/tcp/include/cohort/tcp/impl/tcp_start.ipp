@@ -159,6 +159,12 @@ tcp_place place_of(tcp_settings const& from, std::chrono::steady_clock::time_poi
   return place;
 }
 
+std::vector<endpoint> current_meeting(tcp_settings const& from, tcp_place const& place) {
+  std::vector<endpoint> found = visible_addresses(place.rendezvous, resolve(place.rendezvous));
+  require_encryption(from, place.identity, found);
+  return found;
+}
+
 void join(tcp_start& start, tcp_settings const& from, communicator_settings const& how) {
   auto const limit = std::chrono::steady_clock::now() + how.deadline;
   tcp_place const place = place_of(from, limit);
