@@ -90,6 +90,10 @@ std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_m
 class model_content {
  public:
   explicit model_content(graph_view net, detail::tensor_source source = {});
+  /// The same with the result of network_metadata(net), which may be reused.
+  model_content(graph_view net, detail::tensor_source source, safetensors_metadata network);
+  /// Metadata of all models of a network, which contain the network.
+  static safetensors_metadata network_metadata(graph_view net);
   // Move-only, because the tensors of a copy would point into the original's memory.
   model_content(model_content&&) = default;
   model_content& operator=(model_content&&) = default;

@@ -123,14 +123,18 @@ void require_same_parameters(graph_view net, parameter_set const& parameters) {
 namespace cohort {
 
 model_content::model_content(graph_view net, detail::tensor_source source)
-    : net_(net),
-      network_hash_(net.hash()),
-      metadata_{{"format", std::string(detail::model_format)},
-                {"format_version", std::string(detail::model_format_version)},
-                {"library_version", std::string(library_version)},
-                {"graph", to_json(net)},
-                {"graph_hash", detail::hash_text(network_hash_)}},
-      source_(std::move(source)) {}
+    : model_content(net, std::move(source), network_metadata(net)) {}
+
+model_content::model_content(graph_view net, detail::tensor_source source, safetensors_metadata network)
+    : net_(net), network_hash_(net.hash()), metadata_(std::move(network)), source_(std::move(source)) {}
+
+safetensors_metadata model_content::network_metadata(graph_view net) {
+  return {{"format", std::string(detail::model_format)},
+          {"format_version", std::string(detail::model_format_version)},
+          {"library_version", std::string(library_version)},
+          {"graph", to_json(net)},
+          {"graph_hash", detail::hash_text(net.hash())}};
+}
 
 std::span<stored_tensor const> model_content::tensors() const& { return tensors_; }
 

@@ -174,6 +174,7 @@ struct training_state {
   std::int64_t states_step = -1;     // step after which the layer states apply; −1: none
   std::pair<int, int> logged_memory{};  // batch and micro-batches of the fit whose memory was logged last
   std::set<std::string> logged_schedules{};  // subjects of the schedule notes that were logged
+  safetensors_metadata network_metadata{};   // of checkpoints; made by the first one
   checkpoint_writer checkpoints{};           // destroyed first: waits for the writing thread
 };
 

@@ -134,11 +134,13 @@ tensor_source source_of_copies(training_state& run, std::shared_ptr<snapshot_mem
 checkpoint_content checkpoint_codec::content(std::shared_ptr<snapshot_memory> const& copies) {
   check_common_steps(run_, "save_checkpoint");
   copies_ = copies.get();
+  if (run_.network_metadata.empty()) run_.network_metadata = model_content::network_metadata(run_.net);
   replica const replica_of_rank = run_.current_replica();
   bool const has_diverged = run_.exchange_strategy->diverged();
   checkpoint_content all{
       .position = run_.position,
-      .rank_local = model_content(run_.net, has_diverged ? source_of_copies(run_, copies) : tensor_source()),
+      .rank_local = model_content(run_.net, has_diverged ? source_of_copies(run_, copies) : tensor_source(),
+                                  run_.network_metadata),
       .settings_hash = fnv1a(describe(run_.settings)),
       .seed = run_.settings.seed};
   if (has_diverged) add_replica(run_, all.rank_local);
@@ -150,7 +152,7 @@ checkpoint_content checkpoint_codec::content(std::shared_ptr<snapshot_memory> co
     tensor_source source = source_of_ranks(run_, false);
     if (!source.read && run_.world->rank() == 0) source = source_of_copies(run_, copies);
     if (run_.world->rank() == 0 || source.read)
-      add_replica(run_, all.shared.emplace(run_.net, std::move(source)));
+      add_replica(run_, all.shared.emplace(run_.net, std::move(source), run_.network_metadata));
   }
   if (run_.world->rank() == 0) add_listeners(*all.shared);
   return all;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/communicator/all_or_none.hpp>
 #include <cohort/communicator/elastic_communicator.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -7,6 +8,18 @@
 #include <cohort/training/detail/checkpoint_codec.hpp>
 #include <cstring>
 #include <utility>
+
+namespace cohort::detail {
+
+/// Returns whether a checkpoint has a manifest and files of the right sizes.
+bool is_complete(std::string const& path) try {
+  checkpoint_reader const opened(path);
+  return true;
+} catch (error const&) {
+  return false;
+}
+
+}  // namespace cohort::detail
 
 namespace cohort {
 
@@ -99,7 +112,9 @@ bool checkpoint_listener::finish(training& run, bool is_last) {
   if (pending_) {
     own.pending = pending_->step();
     own_error = pending_->has_ended() ? pending_->trouble() : "the thread that writes it makes no progress";
-    if (own_error.empty() && rank_ == 0) {
+    // If rank 0 has left or was lost after it had completed the checkpoint, the next rank 0 finds it.
+    bool const is_successor = rank_ != 0 && run.world().rank() == 0;
+    if (is_successor ? detail::is_complete(pending_->path()) : rank_ == 0 && own_error.empty()) {
       newest_ = pending_->path();
       saved_step_ = pending_->step();
     }
