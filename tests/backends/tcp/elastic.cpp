@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: tcp
-// elastic EPOCHS STEP_MS HEARTBEAT_MS: ranks that leave, are lost and join, for elastic_test.py. The gradient
-// of example i is the unit vector e_i, so parameter i counts how often the examples i were used.
+// elastic STRATEGY EPOCHS STEP_MS HEARTBEAT_MS: ranks that leave, are lost and join, for elastic_test.py. The
+// gradient of example i is the unit vector e_i, so parameter i counts how often the examples i were used.
 #include <unistd.h>
 
 #include <chrono>
@@ -12,6 +12,7 @@
 #include <cohort/training/stop_on_signal.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -49,13 +50,11 @@ std::vector<float> values_of(cohort::training const& run) {
   return values;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  int const epochs = std::atoi(argv[1]), step_ms = std::atoi(argv[2]);
+template <class Strategy>
+int train(Strategy how_to_exchange, char** argv) {
+  int const epochs = std::atoi(argv[2]), step_ms = std::atoi(argv[3]);
   cohort::communicator_settings const how{.deadline = std::chrono::seconds(60),
-                                          .heartbeat = std::chrono::milliseconds(std::atoi(argv[3])),
+                                          .heartbeat = std::chrono::milliseconds(std::atoi(argv[4])),
                                           .log = cohort::stderr_sink()};
   return cohort::launch<cohort::tcp>(how, [&](cohort::communicator& world) {
     using namespace cohort;
@@ -66,7 +65,7 @@ int main(int argc, char** argv) {
     }
     dataset const data = arrays({{.name = "index", .values = {indices.data(), {examples, 1}}}},
                                 {{.name = "target", .values = {targets.data(), {examples, 1}}}});
-    auto run = trainer<reference<float>>(net, world, allreduce{},
+    auto run = trainer<reference<float>>(net, world, how_to_exchange,
                                          {.optimizer = {sgd{.learning_rate = 1}}, .log = stderr_sink()});
     std::vector<float> const initial = values_of(run);
     steps_printer printer(step_ms);
@@ -85,6 +84,17 @@ int main(int argc, char** argv) {
     std::vector<float> const values = values_of(run);
     float const step = examples_per_rank * static_cast<float>(std::atoi(std::getenv("COHORT_RANKS")));
     for (std::size_t i = 0; i < values.size(); ++i) std::printf(" %.2f", (initial[i] - values[i]) * step);
-    std::printf("\nchecksum %s\n", run.checksum().c_str());
+    std::printf("\nlost %lld\nchecksum %s\n", static_cast<long long>(report.lost_examples),
+                run.checksum().c_str());
   });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) return 2;
+  std::string_view const name = argv[1];
+  if (name == "allreduce") return train(cohort::allreduce{}, argv);
+  if (name == "averaging") return train(cohort::parameter_averaging{.every = 4}, argv);
+  return 2;
 }

@@ -13,7 +13,7 @@ import time
 class job:
     """Processes of an elastic job. `ranks` start together; others may join."""
 
-    def __init__(self, ranks, epochs=12, step_ms=20, heartbeat_ms=2000, least=1):
+    def __init__(self, ranks, epochs=12, step_ms=20, heartbeat_ms=2000, least=1, strategy="allreduce"):
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
             port = one.getsockname()[1]
@@ -21,7 +21,7 @@ class job:
         self.environment = os.environ | {
             "COHORT_JOIN": f"127.0.0.1:{port}", "COHORT_RANKS": str(ranks), "COHORT_MIN_RANKS": str(least),
             "COHORT_MAX_RANKS": str(ranks + 2), "COHORT_SHARED_DIRECTORY": self.directory.name}
-        self.arguments = [os.environ["COHORT_PROGRAM"], str(epochs), str(step_ms), str(heartbeat_ms)]
+        self.arguments = [os.environ["COHORT_PROGRAM"], strategy, str(epochs), str(step_ms), str(heartbeat_ms)]
         self.processes, self.files = [], []
         for _ in range(ranks):
             self.start()
