@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// covers: training/detail/membership_change
 // label: slow
 // Ranks are lost, leave and join before any collective call of a fit.
 #include <gtest/gtest.h>
@@ -58,7 +57,7 @@ struct process_result {
 
 enum class fault { kill, leave, join };
 
-/// Before call `call` of its fit, process `victim` is killed, leaves after its step, or another process joins.
+/// Before call `call` of its fit, process `victim` is killed or asked to leave, or another process joins.
 struct planned_fault {
   fault kind = fault::kill;
   int victim = 0, call = 0;
@@ -227,6 +226,58 @@ TEST(elastic_fit, keeps_the_parameters_of_ranks_with_an_outer_step_equal) {
         {.strategy = {.every = every, .average_optimizer_state = false, .outer = outer::diloco{}},
          .settings = {.optimizer = {adam{.learning_rate = 0.01}}}},
         kind, 1, [](run_result const& end) { common_end(end); });
+}
+
+/// Each example counts once per epoch in parameters and residuals, with the last residual of a rank that has
+/// ended. If the ranks differ in whether this rank's last step counts, its examples of this step do not.
+void check_counts_with_residuals(run_result const& result, bool rank_ends) {
+  process_result const end = common_end(result);
+  ASSERT_TRUE(end.has_ended);
+  int differ = 0;
+  for (std::size_t i = 0; i < examples; ++i) {
+    double count = (end.before[i] - end.after[i]) * examples_per_step;
+    for (auto const& [id, process] : result.processes) count += process.unsent[i];
+    bool const is_exact = std::abs(count - epochs) < 1e-3;
+    differ += !is_exact;
+    EXPECT_TRUE(is_exact || (rank_ends && std::abs(count - epochs) < 1.01))
+        << "example " << i << ": " << count;
+  }
+  EXPECT_LE(differ, rank_ends ? examples_per_rank : 0);
+}
+
+TEST(elastic_fit, loses_only_the_residual_of_a_lost_rank) {
+  for (route const way : {route::to_all, route::merged})
+    for (fault const kind : {fault::kill, fault::leave, fault::join})
+      try_all_calls<threshold_sharing>(
+          {.strategy = {.threshold = threshold::fixed{0.2},
+                        .settings = {.route = way, .group = sharing_group::rank}}},
+          kind, way == route::merged ? 1 : 2, [&](run_result const& end) {
+            check_counts_with_residuals(end, kind != fault::join && end.has_happened);
+          });
+}
+
+TEST(elastic_fit, repeats_a_step_of_synchronised_layers) {
+  job_settings<allreduce> const job{.net =
+                                        [] {
+                                          return graph(network<[](builder& net) {
+                                            return net.input({2}) | dense{.units = 3}
+                                                   | synchronised_batch_norm{} | dense{.units = 2}
+                                                   | mean_squared_error{};
+                                          }>());
+                                        },
+                                    .data =
+                                        [] {
+                                          static cohort_test::planes const examples_of_planes(examples);
+                                          return examples_of_planes.data();
+                                        },
+                                    .settings = {.optimizer = {sgd{.learning_rate = 0.1}}}};
+  process_result const expected = common_end(run(job, {.victim = -1}));
+  for (fault const kind : {fault::kill, fault::join})
+    try_all_calls(job, kind, 1, [&](run_result const& result) {
+      process_result const end = common_end(result);
+      ASSERT_EQ(end.after.size(), expected.after.size());
+      for (std::size_t i = 0; i < end.after.size(); ++i) EXPECT_NEAR(end.after[i], expected.after[i], 1e-9);
+    });
 }
 
 }  // namespace elastic_fit_test

@@ -113,8 +113,8 @@ class elastic_threads {
     connect();
   }
 
-  /// Called with the number of the process before its collective call with this number, after all processes of
-  /// the first membership have begun fit.
+  /// Called with the number of a process before its collective call with this number. Calls count when all
+  /// processes of the first membership have begun fit.
   std::function<void(int process, int call)> before_call = [](int, int) {};
 
   class process final : public counted<cohort::elastic_communicator> {

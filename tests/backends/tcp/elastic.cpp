@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: tcp
 // elastic STRATEGY EPOCHS STEP_MS HEARTBEAT_MS: ranks that leave, are lost and join, for elastic_test.py. The
-// gradient of example i is the unit vector e_i, so parameter i counts how often the examples i were used.
+// gradient of example i is the unit vector e_i, so parameter i and the residuals count how often example i
+// was used.
 #include <unistd.h>
 
 #include <chrono>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/communicator/elastic_communicator.hpp>
+#include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/tcp.hpp>
+#include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/stop_on_signal.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -42,6 +47,17 @@ struct steps_printer final : cohort::listener {
   }
   std::chrono::milliseconds pause;
 };
+
+/// The sum of the ranks' residuals, in units of an example.
+std::vector<float> unsent(cohort::training& run, int examples_of_step) {
+  std::vector<float> all(examples);
+  for (cohort::strategy_state::array const& one : run.state().exchange_strategy->state().arrays)
+    if (one.name == "residual") std::memcpy(all.data(), one.values.data(), one.values.size());
+  run.world().allreduce(std::span<float>(all));
+  for (float& value : all)
+    value *= static_cast<float>(examples_of_step) / static_cast<float>(run.world().size());
+  return all;
+}
 
 std::vector<float> values_of(cohort::training const& run) {
   cohort::parameter_set const& all = run.parameters();
@@ -80,10 +96,11 @@ int train(Strategy how_to_exchange, char** argv) {
                   static_cast<long long>(run.step()));
       return;
     }
+    int const examples_of_step = examples_per_rank * std::atoi(std::getenv("COHORT_RANKS"));
+    std::vector<float> const values = values_of(run), residual = unsent(run, examples_of_step);
     std::printf("counts");
-    std::vector<float> const values = values_of(run);
-    float const step = examples_per_rank * static_cast<float>(std::atoi(std::getenv("COHORT_RANKS")));
-    for (std::size_t i = 0; i < values.size(); ++i) std::printf(" %.2f", (initial[i] - values[i]) * step);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      std::printf(" %.2f", (initial[i] - values[i]) * static_cast<float>(examples_of_step) + residual[i]);
     std::printf("\nlost %lld\nchecksum %s\n", static_cast<long long>(report.lost_examples),
                 run.checksum().c_str());
   });
@@ -95,6 +112,8 @@ int main(int argc, char** argv) {
   if (argc != 5) return 2;
   std::string_view const name = argv[1];
   if (name == "allreduce") return train(cohort::allreduce{}, argv);
+  if (name == "sharing")
+    return train(cohort::threshold_sharing{.threshold = cohort::threshold::fixed{0.2}}, argv);
   if (name == "averaging") return train(cohort::parameter_averaging{.every = 4}, argv);
   return 2;
 }

@@ -10,6 +10,29 @@ import tempfile
 import time
 
 
+EXAMPLES = 96  # of elastic.cpp, a multiple of the examples of a step
+MOST_LOST = 16  # averaging: examples of a rank in a period of 4 steps
+
+
+def lost_examples(text, epochs, loses=None):
+    """Checks the output of a process that has ended: each example counts once per epoch. `loses`: strategy of a lost rank. With
+    averaging, the examples that this rank had used since the last meeting count once less, and those of the other ranks in
+    these steps count more. With sharing, each example counts by at most 1 less, its part of the residual. Returns the number
+    of lost examples of averaging."""
+    most_lost = MOST_LOST if loses == "averaging" else 0
+    counts = [float(number) for number in re.search(r"^counts(.*)$", text, re.M)[1].split()]
+    lost = sum(abs(count - epochs + 1) < 0.01 for count in counts) if loses != "sharing" else 0
+    reported = int(re.search(r"^lost (\d+)$", text, re.M)[1])
+    is_valid = (len(counts) == EXAMPLES and abs(sum(counts) - EXAMPLES * epochs) < 0.5 and lost <= most_lost
+                and reported in (0, lost)  # 0: a rank that has joined later
+                and all(abs(count - epochs + 1) < 0.01 or -0.01 < count - epochs < (1 if lost else 0.01) for count in counts))
+    if loses == "sharing":
+        is_valid = len(counts) == EXAMPLES and all(abs(count - epochs) < 1.01 for count in counts)
+    if not is_valid:
+        raise AssertionError(f"{lost} examples are lost, reported {reported}, expected at most {most_lost}, {epochs} epochs:\n{text}")
+    return lost
+
+
 class job:
     """Processes of an elastic job. `ranks` start together; others may join."""
 

@@ -10,13 +10,11 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from elastic_job import job
-
-EXAMPLES = 96  # of elastic.cpp, a multiple of the examples of a step
+from elastic_job import job, lost_examples
 
 
-STRATEGIES = ("allreduce", "averaging")
-MOST_LOST = 16  # averaging: examples of a rank between two meetings
+
+STRATEGIES = ("allreduce", "averaging", "sharing")
 
 
 def for_each_strategy(test):
@@ -28,23 +26,13 @@ def for_each_strategy(test):
 
 
 class elastic(unittest.TestCase):
-    def check_end(self, run, processes, epochs=12, may_lose=False):
-        """All processes have ended with the same parameters, in which each example counts once per epoch. With `may_lose`,
-        the examples that a lost rank had used since the last meeting count once less, and those of the other ranks in these
-        steps count more."""
+    def check_end(self, run, processes, epochs=12, loses=None):
+        """All processes have ended with the same parameters, in which each example counts once per epoch, except for what a
+        lost rank with the strategy `loses` takes with it."""
         checksums = set()
         for one in processes:
             text = run.text(one) if run.status(one) == 0 else self.fail(run.text(one))
-            counts = [float(number) for number in re.search(r"^counts(.*)$", text, re.M)[1].split()]
-            lost = sum(count < epochs - 0.5 for count in counts)
-            reported = int(re.search(r"^lost (\d+)$", text, re.M)[1])
-            self.assertEqual(len(counts), EXAMPLES)
-            self.assertAlmostEqual(sum(counts), EXAMPLES * epochs, delta=0.5, msg=text)
-            self.assertLessEqual(lost, MOST_LOST if may_lose else 0, text)
-            self.assertIn(reported, {0, lost}, text)  # 0: a rank that has joined later
-            for count in counts:
-                self.assertTrue(lost or abs(count - epochs) < 0.01, text)
-                self.assertTrue(abs(count - epochs + 1) < 0.01 or epochs - 0.01 < count < epochs + 1, text)
+            lost_examples(text, epochs, loses)
             checksums.add(re.search(r"^checksum (\w+)$", text, re.M)[1])
         self.assertEqual(len(checksums), 1)
 
@@ -54,7 +42,7 @@ class elastic(unittest.TestCase):
             with job(3, strategy=strategy) as run:
                 run.wait_for_step(victim, 5)
                 run.processes[victim].kill()
-                self.check_end(run, {0, 1, 2} - {victim}, may_lose=strategy == "averaging")
+                self.check_end(run, {0, 1, 2} - {victim}, loses=strategy)
 
     @for_each_strategy
     def test_a_rank_leaves_on_sigterm_after_its_step(self, strategy):
@@ -64,7 +52,7 @@ class elastic(unittest.TestCase):
                 run.processes[leaver].send_signal(signal.SIGTERM)
                 self.assertEqual(run.status(leaver), 0, run.text(leaver))
                 self.assertIn("left after step", run.text(leaver))
-                self.check_end(run, {0, 1, 2} - {leaver})
+                self.check_end(run, {0, 1, 2} - {leaver}, loses=strategy if strategy == "sharing" else None)
 
     @for_each_strategy
     def test_a_process_joins_and_gets_the_state(self, strategy):
@@ -72,7 +60,8 @@ class elastic(unittest.TestCase):
             run.wait_for_step(0, 5)
             joiner = run.start()
             run.wait_for_step(joiner, 8)
-            self.check_end(run, {0, 1, joiner}, epochs=40)
+            # 3 ranks have 3, 3 and 2 examples of a step, so the counts with residuals are not exact.
+            self.check_end(run, {0, 1, joiner}, epochs=40, loses=strategy if strategy == "sharing" else None)
             self.assertIn("of 3 ranks", run.text(0))  # a rank may print its step later than the joiner
 
     @for_each_strategy
@@ -96,7 +85,7 @@ class elastic(unittest.TestCase):
             run.wait_for_step(witness, run.steps(witness)[-1] + 5)
             self.assertIn("of 2 ranks", run.text(witness))
             run.processes[victim].send_signal(signal.SIGCONT)
-            self.check_end(run, {0, 1, 2}, epochs=40, may_lose=strategy == "averaging")
+            self.check_end(run, {0, 1, 2}, epochs=40, loses=strategy)
             self.assertIn("of 3 ranks", run.text(witness).rsplit("of 2 ranks", 1)[1])
 
     def test_a_process_that_differs_cannot_join_and_disturbs_no_other(self):

@@ -45,9 +45,9 @@ class membership_change {
   /// Leaves the membership and connects the next one. Until `transfer` the run exchanges
   /// nothing.
   void begin();
-  /// Makes the states of all ranks equal, and makes the strategy. `facts`: hash of what all ranks must have
-  /// in common. Returns whether this rank has got its state, with its listeners' states
-  /// (training_state::saved_listeners), from another rank.
+  /// Makes the states of all ranks equal, and makes the strategy. Then call elastic_communicator::confirm.
+  /// `facts`: hash of what all ranks must have in common. Returns whether this rank has got its state, with
+  /// its listeners' states (training_state::saved_listeners), from another rank.
   ///
   /// Order     collective.
   /// Errors    communicator_error if a rank is lost: call begin and transfer again. setting_error on a rank

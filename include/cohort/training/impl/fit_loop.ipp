@@ -328,6 +328,8 @@ void fit_loop::regroup() {
         restore_listeners();
         epoch_.reset();
       }
+      runner_.prepare(how_.batch, how_.accumulate);  // connects synchronised layers
+      elastic_->confirm();
       is_connected = true;
     } catch (communicator_error const& lost) {
       if (lost.exit_status() != communicator_exit_status) throw;

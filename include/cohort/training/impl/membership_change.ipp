@@ -38,7 +38,8 @@ void membership_change::check(training_state& run, dataset const& data, fit_sett
   if (!run.exchange_strategy->renewal())
     refuse(
         "the strategy does not support that ranks leave and join",
-        "allreduce without overlap_next_forward and without shards, or parameter_averaging without overlap",
+        "allreduce without overlap_next_forward and without shards, parameter_averaging without overlap, or "
+        "share::gradient without max_staleness and sync_buffers",
         run.exchange_strategy->describe());
   if (!data.indexed() || settings.sharding == sharding::local)
     refuse("the examples cannot be divided among other ranks", "an indexed data set with sharding::global",
@@ -46,9 +47,6 @@ void membership_change::check(training_state& run, dataset const& data, fit_sett
   if (!stateful_layer_name(run.net).empty())
     refuse("the rows of a stateful layer cannot be divided among other ranks", "no stateful layer",
            stateful_layer_name(run.net));
-  if (run.workers->is_synchronised())
-    refuse("layers that sum over the batch of all ranks do not support that ranks leave and join",
-           "batch_norm instead of synchronised layers", "synchronised layers");
 }
 
 void membership_change::begin() {
@@ -60,8 +58,9 @@ void membership_change::begin() {
     meetings_ = run_.voting.meetings();
     former_membership_ = world_.waits_to_join() ? 0 : world_.membership();
     strategy_state_ = checkpoint_codec(run_).strategy_bytes();
-    run_.exchange_strategy = std::make_shared<no_exchange>();  // closes the former membership
   }
+  run_.exchange_strategy = std::make_shared<no_exchange>();  // closes the former membership
+  run_.workers->disconnect_sums();
   world_.regroup(run_.position.step);
 }
 
@@ -126,7 +125,6 @@ bool membership_change::transfer(fit_position& position, std::uint64_t facts) {
   }
   has_new_state_ = has_new_state_ || loads;
   make_strategy(all, *first);
-  world_.confirm();
   return has_new_state_;
 }
 
@@ -143,15 +141,15 @@ void membership_change::send_state(std::vector<header> const& all, header const&
   bytes.resize(size);
   world_.broadcast({reinterpret_cast<std::byte*>(bytes.data()), element_type::u8, bytes.size()}, root);
   header const& own = all[static_cast<std::size_t>(world_.rank())];
-  replica const mine = run_.current_replica();
+  replica const arrays_of_rank = run_.current_replica();
   std::vector<buffer> local_arrays;
   if (has_local_optimizer_state_ && own.membership == from.membership)
-    for (int array = 1; array < mine.arrays(); ++array)
-      mine.read(array, local_arrays.emplace_back(mine.bytes()).data());
+    for (int array = 1; array < arrays_of_rank.arrays(); ++array)
+      arrays_of_rank.read(array, local_arrays.emplace_back(arrays_of_rank.bytes()).data());
   if (lacks(own)) checkpoint_codec(run_).load_shared(bytes);
   if (lacks(own))
     for (std::size_t array = 0; array < local_arrays.size(); ++array)
-      mine.write(static_cast<int>(array) + 1, local_arrays[array].data());
+      arrays_of_rank.write(static_cast<int>(array) + 1, local_arrays[array].data());
   if (has_local_optimizer_state_) send_mean_of_local_states(all, from);
 }
 
@@ -162,23 +160,28 @@ void membership_change::send_mean_of_local_states(std::vector<header> const& all
   if (joining == 0) return;
   double const members = static_cast<double>(std::ssize(all) - joining);
   bool const is_member = !joins(all[static_cast<std::size_t>(world_.rank())]);
-  replica const mine = run_.current_replica();
-  buffer const dense(mine.bytes());
-  for (int array = 1; array < mine.arrays(); ++array) {
-    mine.read(array, dense.data());
-    with_real(mine.parameters.type(), [&]<class T>(T*) {
-      std::span<T> const values(dense.as<T>(), static_cast<std::size_t>(mine.parameters.elements()));
+  replica const arrays_of_rank = run_.current_replica();
+  buffer const dense(arrays_of_rank.bytes());
+  for (int array = 1; array < arrays_of_rank.arrays(); ++array) {
+    arrays_of_rank.read(array, dense.data());
+    with_real(arrays_of_rank.parameters.type(), [&]<class T>(T*) {
+      std::span<T> const values(dense.as<T>(),
+                                static_cast<std::size_t>(arrays_of_rank.parameters.elements()));
       for (T& value : values) value = is_member ? static_cast<T>(static_cast<double>(value) / members) : T(0);
       world_.allreduce(values);
     });
-    if (!is_member) mine.write(array, dense.data());
+    if (!is_member) arrays_of_rank.write(array, dense.data());
   }
 }
 
 void membership_change::make_strategy(std::vector<header> const& all, header const& from) {
   std::shared_ptr<strategy> next = renewal_(world_);
   auto const lacks = [&](header const& rank) { return rank.agreed() != from.agreed(); };
-  bool const joins = lacks(all[static_cast<std::size_t>(world_.rank())]);
+  header const& own = all[static_cast<std::size_t>(world_.rank())];
+  bool const joins = lacks(own);
+  // A rank that has taken part in the last agreement of `from` restores its own state first.
+  if (joins && own.membership == from.membership)
+    checkpoint_codec::restore_strategy(*next, strategy_state_, false);
   if (std::ranges::any_of(all, lacks)) {
     auto const root = static_cast<int>(&from - all.data());
     std::uint64_t size = strategy_state_.size();
