@@ -13,9 +13,9 @@
     elastic_faults.py split                    the network is divided in two parts; --shared: with COHORT_SHARED_DIRECTORY
 
 --runs: number of runs. --ranks: number of ranks, a divisor of 24. --heartbeat: seconds. --seed: of the random choices. --program: the executable of
-tests/backends/tcp/elastic.cpp. The ranks of the last five faults run on hosts that benchmarks/hosts.py makes (needs root, iproute2
+tests/backends/tcp/elastic.cpp. --strategy: allreduce, averaging or sharing (kill and leave). The ranks of the last five faults run on hosts that benchmarks/hosts.py makes (needs root, iproute2
 and nftables); the others are processes of this host. The gradient of example i is the unit vector e_i: a run fails if an example
-does not count once per epoch in the parameters, if ranks end with different parameters, if a rank fails, or if the membership
+does not count as docs/elastic_training.md guarantees, if ranks end with different parameters, if a rank fails, or if the membership
 changes without a reason. Prints one line per run and a summary, and exits with 1 if a run has failed. Results:
 benchmarks/results/tcp.md.
 """
@@ -33,7 +33,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "backends" / "tcp"))
 import hosts  # noqa: E402
-from elastic_job import job  # noqa: E402
+from elastic_job import job, lost_examples  # noqa: E402
 
 EXAMPLES, EXAMPLES_PER_RANK = 96, 4  # of elastic.cpp
 STEP_MS = 20
@@ -71,14 +71,15 @@ class measured_run:
         self.options, self.chosen = options, chosen
         self.ranks, self.heartbeat = options.ranks, options.heartbeat
         self.seconds, self.again = [], 0
-        self.memberships = 0
+        self.memberships, self.lost = 0, 0
         self.text = ""
 
     def start(self, seconds, **settings):
         """Starts a job whose training takes about this time, and waits for a random moment after the first step."""
         steps_per_epoch = EXAMPLES // (EXAMPLES_PER_RANK * self.ranks)
         self.epochs = max(2, round(seconds * 1000 / STEP_MS / steps_per_epoch))
-        run = job(self.ranks, epochs=self.epochs, step_ms=STEP_MS, heartbeat_ms=round(self.heartbeat * 1000), **settings)
+        run = job(self.ranks, epochs=self.epochs, step_ms=STEP_MS, heartbeat_ms=round(self.heartbeat * 1000),
+                  strategy=self.options.strategy, **settings)
         return run
 
     def wait_for_start(self, run):
@@ -103,13 +104,13 @@ class measured_run:
         last = max(step for one in range(self.ranks) for step, ranks in run.steps_and_sizes(one) if ranks == self.ranks)
         self.again = max(self.again, last - first + 1)
 
-    def check_end(self, run, processes):
-        """All processes end with the same parameters, in which every example counts once per epoch."""
+    def check_end(self, run, processes, loses=None):
+        """All processes end with the same parameters, in which every example counts once per epoch, except for what a lost
+        rank with the strategy `loses` takes with it."""
         for one in processes:
             status = run.status(one, LONGEST)
             require(status == 0, f"process {one} exits with status {status}:\n{run.text(one)[-2000:]}")
-            counts = {round(count, 1) for count in run.counts(one)}
-            require(counts == {float(self.epochs)}, f"process {one}: examples count {counts}, expected {self.epochs}")
+            self.lost = max(self.lost, lost_examples(run.text(one), self.epochs, loses))
         sums = {run.checksum(one) for one in processes}
         require(len(sums) == 1, f"the parameters differ: {sums}")
         self.memberships = run.memberships()
@@ -123,11 +124,15 @@ class measured_run:
             self.text = f"process {victim}"
             run.processes[victim].send_signal(name)
             self.seconds.append(self.wait_for_size(run, others, self.ranks - 1))
-            self.count_again(run, others, self.ranks - 1)
             if name == signal.SIGTERM:
                 require(run.status(victim) == 0 and "left after step" in run.text(victim), f"the rank has not left:\n{run.text(victim)}")
-                require(self.again == 0, "a step is lost")
-            self.check_end(run, others)
+            strategy = self.options.strategy
+            self.check_end(run, others, strategy if name == signal.SIGKILL or strategy == "sharing" else None)
+            if strategy == "averaging":  # the ranks meet in a membership of their own before one leaves
+                require(self.memberships <= 3, f"{self.memberships} memberships")
+                return
+            self.count_again(run, others, self.ranks - 1)
+            require(name == signal.SIGKILL or self.again == 0, "a step is lost")
             require(self.memberships == 2, f"{self.memberships} memberships")
 
     def kill(self):
@@ -319,12 +324,13 @@ def main():
     usage.add_argument("--ranks", type=int, default=4)
     usage.add_argument("--heartbeat", type=float, default=10)
     usage.add_argument("--percent", type=int, default=1)
+    usage.add_argument("--strategy", default="allreduce")
     usage.add_argument("--shared", action="store_true")
     usage.add_argument("--seed", type=int, default=1)
     usage.add_argument("--program", default="build/tests/tests/backends_tcp_elastic")
     options = usage.parse_args()
     os.environ["COHORT_PROGRAM"] = str(pathlib.Path(options.program).resolve())
-    chosen, seconds, failed, again = random.Random(options.seed), [], 0, 0
+    chosen, seconds, failed, again, lost = random.Random(options.seed), [], 0, 0, 0
     if options.what in ON_HOSTS:
         hosts.up(options.ranks + 1)
     try:
@@ -336,14 +342,14 @@ def main():
                 problem = f": FAILED: {found}"
                 failed += 1
             seconds += each.seconds
-            again = max(again, each.again)
+            again, lost = max(again, each.again), max(lost, each.lost)
             times = ", ".join(f"{one:.3f} s" for one in each.seconds)
             print(f"run {number + 1}: {each.text}: {times}, {each.again} steps again, {each.memberships} memberships{problem}", flush=True)
     finally:
         if options.what in ON_HOSTS:
             hosts.down()
     times = f", median {statistics.median(seconds):.3f} s, longest {max(seconds):.3f} s" if seconds else ""
-    print(f"{options.what}, {options.ranks} ranks: {options.runs - failed} of {options.runs} runs are right{times}, at most {again} steps again")
+    print(f"{options.what}, {options.ranks} ranks: {options.runs - failed} of {options.runs} runs are right{times}, at most {again} steps again, {lost} examples lost")
     return 1 if failed else 0
 
 

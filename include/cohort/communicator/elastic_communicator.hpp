@@ -18,6 +18,8 @@ class elastic_communicator : public communicator {
  public:
   /// Number of the membership. It increases.
   virtual std::int64_t membership() const = 0;
+  /// Returns whether this rank knows that the membership has ended: its operations throw. Does not wait.
+  virtual bool has_ended() const = 0;
   /// Returns whether this process has started after the first membership. Until regroup it is the only rank.
   virtual bool waits_to_join() const = 0;
   /// Number of ranks with which the job is planned, and the smallest number with which it continues.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/codec/compressor.hpp>
+#include <cohort/communicator/elastic_communicator.hpp>
 #include <cohort/strategy/detail/asynchronous_sharing.hpp>
 #include <cohort/strategy/detail/gradient_sharing.hpp>
 #include <cohort/strategy/detail/update_sharing.hpp>
@@ -95,7 +96,9 @@ struct sharing_by {
  private:
   template <class Strategy>
   std::unique_ptr<strategy> made(communicator& world, std::string text) const {
-    return std::make_unique<Strategy>(world.duplicate(), settings, std::move(text), make);
+    auto sharing = std::make_unique<Strategy>(world.duplicate(), settings, std::move(text), make);
+    if (dynamic_cast<elastic_communicator*>(&world)) sharing->set_elastic();
+    return sharing;
   }
 };
 

@@ -54,7 +54,8 @@ struct agreement {
 ///           votes of this rank. `max_late_buckets`: how many of the first buckets may be late (see
 ///           finish_late). `data_ended`: this rank's part of a stream has ended; other ranks may have
 ///           examples left. A strategy whose ranks do not meet in every step may then skip to the next
-///           meeting.
+///           meeting. `defers_meeting`: after_update makes no meeting; the caller calls end_of_epoch when
+///           meeting_is_due().
 struct step_info {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -64,6 +65,7 @@ struct step_info {
   votes mine{};
   int max_late_buckets = 0;
   bool data_ended = false;
+  bool defers_meeting = false;
 };
 
 /// State of a strategy on this rank between two steps, for a checkpoint. The names and arrays belong to the
@@ -189,6 +191,10 @@ class strategy {
   /// informed only at the next meeting that no rank had examples left. Ranks that share a stream then do not
   /// call listeners in the same steps (training::has_common_steps).
   virtual bool meets_each_step() const { return what() == exchanged::gradient; }
+  /// Returns whether the ranks must meet before the next step (step_info::defers_meeting).
+  virtual bool meeting_is_due() const { return false; }
+  /// Returns whether each rank has its own state of the optimizers, also after a meeting.
+  virtual bool has_local_optimizer_state() const { return false; }
   /// Returns the result of the last meeting; null if the strategy has no meetings. Such a strategy supports
   /// only a single rank, because several ranks could not end together.
   virtual agreement const* agreed() const { return nullptr; }
@@ -202,9 +208,13 @@ class strategy {
   /// every rank.
   virtual void restore_from_ranks(strategy_state const&, int /*former rank*/, int /*ranks*/) {}
   /// Returns a function that makes a strategy with the same settings for other ranks, after this strategy was
-  /// destroyed; empty if the ranks of a run cannot change (elastic_communicator). A step that an error ended
-  /// must then have changed neither parameters nor state.
+  /// destroyed; empty if the ranks of a run cannot change (elastic_communicator). An error in a step, or in
+  /// end_of_epoch, must then have changed neither parameters nor state. Each rank restores its own state();
+  /// a rank that joins calls `join` instead.
   virtual std::function<std::unique_ptr<strategy>(communicator&)> renewal() const { return {}; }
+  /// Restores what all ranks have in common from the state of a rank whose parameters this rank has loaded.
+  /// This rank has no examples since the last meeting, and weight 0 in the next one.
+  virtual void join(strategy_state const& /*of a rank*/) { restore({}); }
 
   /// Returns the number of bytes that the strategy will allocate for a replica. The number is known before
   /// the first step; 0 if it depends on the messages.

@@ -119,8 +119,9 @@ struct fit_report {
   /// Mean loss of the last complete epoch; NaN if there is none, or no finite step had a weight.
   double loss = std::numeric_limits<double>::quiet_NaN();
   std::int64_t skipped = 0;
-  bool stopped = false;   ///< stopped by a vote before the end of the last epoch
-  fit_history history{};  ///< one row for each complete epoch
+  std::int64_t lost_examples = 0;  ///< of ranks that were lost after steps without a meeting (averaging)
+  bool stopped = false;            ///< stopped by a vote before the end of the last epoch
+  fit_history history{};           ///< one row for each complete epoch
 };
 
 }  // namespace cohort

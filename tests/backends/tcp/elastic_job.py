@@ -9,13 +9,35 @@ import subprocess
 import tempfile
 import time
 
+EXAMPLES = 96  # of elastic.cpp, a multiple of the examples of a step
+MOST_LOST = 16  # averaging: examples of a rank in a period of 4 steps
+
+
+def lost_examples(text, epochs, loses=None):
+    """Checks the output of a process that has ended: each example counts once per epoch. `loses`: strategy of a lost rank. With
+    averaging, the examples that this rank had used since the last meeting count once less, and those of the other ranks in
+    these steps count more. With sharing, each example counts by at most 1 less, its part of the residual. Returns the number
+    of lost examples of averaging."""
+    most_lost = MOST_LOST if loses == "averaging" else 0
+    counts = [float(number) for number in re.search(r"^counts(.*)$", text, re.M)[1].split()]
+    lost = sum(abs(count - epochs + 1) < 0.01 for count in counts) if loses != "sharing" else 0
+    reported = int(re.search(r"^lost (\d+)$", text, re.M)[1])
+    is_valid = (len(counts) == EXAMPLES and abs(sum(counts) - EXAMPLES * epochs) < 0.5 and lost <= most_lost
+                and reported in (0, lost)  # 0: a rank that has joined later
+                and all(abs(count - epochs + 1) < 0.01 or -0.01 < count - epochs < (1 if lost else 0.01) for count in counts))
+    if loses == "sharing":
+        is_valid = len(counts) == EXAMPLES and all(abs(count - epochs) < 1.01 for count in counts)
+    if not is_valid:
+        raise AssertionError(f"{lost} examples are lost, reported {reported}, expected at most {most_lost}, {epochs} epochs:\n{text}")
+    return lost
+
 
 class job:
     """Processes of an elastic job. `ranks` start together; others may join. `hosts`: commands that run a command on one
     of several hosts, and the address of the first one; without them all processes run on this host."""
 
     def __init__(self, ranks, epochs=12, step_ms=20, heartbeat_ms=2000, least=1, most=0, deadline_ms=60000, hosts=None,
-                 shares=True, saves=False):
+                 shares=True, saves=False, strategy="allreduce"):
         self.hosts = hosts or []
         address = "127.0.0.1"
         if hosts:
@@ -31,7 +53,7 @@ class job:
             self.environment["COHORT_SHARED_DIRECTORY"] = self.directory.name
         if hosts:
             self.environment["COHORT_ENCRYPTION"] = "off"
-        self.arguments = [os.environ["COHORT_PROGRAM"], str(epochs), str(step_ms), str(heartbeat_ms), str(deadline_ms)]
+        self.arguments = [os.environ["COHORT_PROGRAM"], strategy, str(epochs), str(step_ms), str(heartbeat_ms), str(deadline_ms)]
         self.checkpoints = pathlib.Path(self.directory.name, "checkpoints")
         if saves:
             self.arguments.append(str(self.checkpoints))
@@ -89,10 +111,6 @@ class job:
 
     def status(self, process, seconds=90):
         return self.processes[process].wait(seconds)
-
-    def counts(self, process):
-        """How often each example was used, from the parameters of a process that has ended."""
-        return [float(number) for number in re.search(r"^counts(.*)$", self.text(process), re.M)[1].split()]
 
     def checksum(self, process):
         return re.search(r"^checksum (\w+)$", self.text(process), re.M)[1]

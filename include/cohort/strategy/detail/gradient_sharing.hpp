@@ -3,6 +3,7 @@
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/detail/synchronous_sharing.hpp>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -73,6 +74,15 @@ class gradient_sharing final : public synchronous_sharing<Make> {
     }
     this->agreed_.all |= pending;
     base::end_of_epoch(now, mine);
+  }
+
+  std::function<std::unique_ptr<strategy>(communicator&)> renewal() const override {
+    if (this->settings_.max_staleness > 0 || this->settings_.sync_buffers > 0) return {};
+    return [settings = this->settings_, text = this->text_, make = this->make_](communicator& world) {
+      auto next = std::make_unique<gradient_sharing>(world.duplicate(), settings, text, make);
+      next->set_elastic();
+      return next;
+    };
   }
 
   std::vector<measurement> report() const override {

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -76,15 +77,24 @@ class message_exchange : public compressed_exchange<C> {
   }
   /// The residual, copied to the processor's memory; empty unless this rank is a leader.
   std::span<float const> residual() const {
-    if (!group_.is_leader()) return {};
-    if (!device_passes()) return residual_.span();
-    fetched_.resize(residual_.size());
-    residual_.copy_to(fetched_);
-    return fetched_;
+    return on_processor(is_undone_ ? *former_ : residual_, fetched_);
+  }
+  /// After undo: the residual after the exchange, in which this rank's message is sent; otherwise empty.
+  std::span<float const> sent_residual() const {
+    return is_undone_ ? on_processor(residual_, fetched_sent_) : std::span<float const>();
   }
   /// The compressor's state; empty unless this rank is a leader.
   std::span<double const> state() const {
-    return group_.is_leader() ? std::span<double const>(codec_.state()) : std::span<double const>();
+    if (!group_.is_leader()) return {};
+    return is_undone_ ? std::span<double const>(former_state_) : std::span<double const>(codec_.state());
+  }
+
+  /// Keeps the residual and the compressor's state from before each exchange.  Before: staleness 0.
+  void keep_former() { former_.emplace(residual_.size(), device_passes()); }
+  /// After an error in an exchange: residual() and state() are those from before the exchange.
+  void undo() {
+    is_undone_ = former_.has_value();
+    finished_ = started_;
   }
 
   /// Restores the state of a checkpoint.
@@ -109,6 +119,10 @@ class message_exchange : public compressed_exchange<C> {
     remove_pending_votes(now.mine);
     auto const begin = clock::now();
     now.mine.not_finite |= !mine_.is_within_range();
+    if (former_) {
+      former_->copy(residual_);
+      former_state_.assign(codec_.state().begin(), codec_.state().end());
+    }
     step_info const own = now;  // copied before group_.sum adds the votes of the other ranks
     in_group(mine_,
              [&](std::span<float> x) { group_.sum(x, now, combination_ != combination::weighted_mean); });
@@ -221,6 +235,14 @@ class message_exchange : public compressed_exchange<C> {
     bool is_restored = false;  // restored from a checkpoint: ignores votes to stop and save
   };
 
+  std::span<float const> on_processor(f32_buffer const& from, std::vector<float>& copy) const {
+    if (!group_.is_leader()) return {};
+    if (!device_passes()) return from.span();
+    copy.resize(from.size());
+    from.copy_to(copy);
+    return copy;
+  }
+
   /// Calls f with x in the processor's memory, if ranks are grouped.
   template <class F>
   void in_group(f32_buffer& x, F f) {
@@ -310,7 +332,10 @@ class message_exchange : public compressed_exchange<C> {
   f32_buffer mine_;
   f32_buffer residual_;
   f32_buffer all_;
-  mutable std::vector<float> fetched_;  // copy of a device's residual
+  mutable std::vector<float> fetched_, fetched_sent_;  // copies of a device's residuals
+  std::optional<f32_buffer> former_;                   // residual from before the last exchange
+  std::vector<double> former_state_;
+  bool is_undone_ = false;
   std::vector<slot> slots_;
   std::int64_t started_ = 0, finished_ = 0;
   std::vector<message_view> views_;

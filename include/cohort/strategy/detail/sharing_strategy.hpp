@@ -74,6 +74,8 @@ class sharing_strategy : public strategy {
   }
   exchange_times last_exchange() const override { return exchange_ ? exchange_->last() : exchange_times(); }
   void set_workers(int workers) override { threads_.set(workers); }
+  /// The ranks may change (elastic_communicator).
+  void set_elastic() { is_elastic_ = true; }
 
  protected:
   sharing_strategy(std::unique_ptr<communicator> world, sharing_settings const& settings, std::string text,
@@ -136,22 +138,27 @@ class sharing_strategy : public strategy {
     using f64s = std::span<double const>;
     save_array(to, residual_name, element_type::f32,
                exchange_ ? f32s(exchange_->residual()) : f32s(residual_));
+    if constexpr (requires { exchange_->sent_residual(); })
+      save_array(to, sent_residual_name, element_type::f32,
+                 exchange_ ? f32s(exchange_->sent_residual()) : f32s(sent_residual_));
     save_array(to, thresholds_name, element_type::f64,
                exchange_ ? f64s(exchange_->state()) : f64s(thresholds_));
   }
   void restore_residual(strategy_state::array const& one) {
     if (one.name == residual_name) residual_ = values_of<float>(one);
+    if (one.name == sent_residual_name) sent_residual_ = values_of<float>(one);
     if (one.name == thresholds_name) thresholds_ = values_of<double>(one);
   }
   /// Discards the state of an earlier run.
   void reset_run() {
     exchange_.reset();
-    residual_ = {};
+    residual_ = sent_residual_ = {};
     thresholds_ = {};
     statistics_.reset();
   }
 
-  static constexpr std::string_view residual_name = "residual", thresholds_name = "thresholds";
+  static constexpr std::string_view residual_name = "residual", sent_residual_name = "sent residual",
+                                    thresholds_name = "thresholds";
 
   std::unique_ptr<communicator> world_;
   sharing_settings settings_;
@@ -164,7 +171,9 @@ class sharing_strategy : public strategy {
   agreement agreed_{};
   bool has_statistics_ = false;
   bool restored_ = false;
-  std::vector<float> residual_;  // restored from a checkpoint; empty after the first step
+  bool is_elastic_ = false;
+  std::vector<float> residual_;       // restored from a checkpoint; empty after the first step
+  std::vector<float> sent_residual_;  // of an exchange that an error ended (message_exchange::undo)
   std::vector<double> thresholds_;
 };
 

@@ -25,8 +25,8 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
   using base = sharing_strategy<Make, message_exchange<codec_of<Make>>>;
 
  protected:
-  using base::agreed_, base::exchange_, base::residual_, base::restored_, base::settings_, base::statistics_,
-      base::thresholds_, base::world_;
+  using base::agreed_, base::exchange_, base::is_elastic_, base::residual_, base::restored_,
+      base::sent_residual_, base::settings_, base::statistics_, base::thresholds_, base::world_;
 
  public:
   ~synchronous_sharing() override {
@@ -62,6 +62,7 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
     for (lost_message const& one : lost_) now.counts.push_back({one.name, one.ranks});
     if (!lost_.empty()) now.counts.push_back({former_ranks_name, former_ranks_});
     now.counts.push_back({group_size_name, exchange_ ? exchange_->group_size() : saved_group_size_});
+    now.counts.push_back({ranks_name, world_->size()});
     return now;
   }
   void restore(strategy_state const& saved) override {
@@ -75,6 +76,23 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
       if (one.name.starts_with(message_name)) pending_.push_back(values_of<std::byte>(one));
       if (one.name.starts_with(lost_name)) add_lost(one, ranks_in(saved, one.name, 1));
     }
+    // The residual is part of a mean over other ranks now.
+    double const factor = static_cast<double>(world_->size()) / ranks_in(saved, ranks_name, world_->size());
+    for (std::vector<float>* const residual : {&residual_, &sent_residual_})
+      for (float& value : *residual)
+        if (combination_ != combination::sum) value *= static_cast<float>(factor);
+  }
+  /// Keeps the residual that this rank has restored. If an error has ended its last exchange, which other
+  /// ranks have finished, the residual is that after the exchange.
+  void join(strategy_state const& of_rank) override {
+    std::vector<float> residual = std::move(sent_residual_.empty() ? residual_ : sent_residual_);
+    std::vector<double> thresholds = std::move(thresholds_);
+    restore(of_rank);
+    residual.resize(residual_.size());
+    residual_ = std::move(residual);
+    sent_residual_ = {};
+    if (!thresholds.empty()) thresholds_ = std::move(thresholds);
+    statistics_.discard_examples();
   }
   /// Residuals and decoded pending messages are summed and split evenly; thresholds are averaged.
   void restore_from_ranks(strategy_state const& saved, int former, int ranks) override {
@@ -112,12 +130,14 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
                                                   : process_group(*world_),
         std::move(codec), settings_.route, combination_, fnv1a(this->text_), settings_.max_staleness);
     this->elements().set_on_device(exchange_->device_passes() != nullptr);
+    if (is_elastic_ && settings_.max_staleness == 0) exchange_->keep_former();
+    if (is_elastic_) statistics_.agree_on_steps(*world_);
     if (!residual_.empty()) exchange_->restore(residual_, thresholds_);
     for (lost_message const& one : lost_)
       exchange_->add_to_residual(one.bytes, former_ranks_,
                                  static_cast<float>(one.ranks) / static_cast<float>(world_->size()));
     if (restored_ || former_ranks_ > 0) exchange_->resume(pending_, saved_group_size_);
-    residual_ = {};
+    residual_ = sent_residual_ = {};
     pending_ = {};
     lost_ = {};
     this->broadcast_first(mine);
@@ -128,12 +148,18 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
   bool exchange_step(step_info const& now, bool densely = false) {
     world_->note({now.step, 0});
     exchanging_ = true;
-    if (densely)
-      exchange_->exchange_densely(now, agreed_);
-    else
-      exchange_->start(now);
-    bool const is_filling = !densely && exchange_->pending() <= settings_.max_staleness;
-    if (!densely && !is_filling) exchange_->finish(agreed_);
+    bool is_filling = false;
+    try {
+      if (densely)
+        exchange_->exchange_densely(now, agreed_);
+      else
+        exchange_->start(now);
+      is_filling = !densely && exchange_->pending() <= settings_.max_staleness;
+      if (!densely && !is_filling) exchange_->finish(agreed_);
+    } catch (communicator_error const&) {
+      if (!densely && settings_.max_staleness == 0) exchange_->undo();
+      throw;
+    }
     exchanging_ = false;
     return !is_filling && agreed_.weight > 0 && !agreed_.all.not_finite;
   }
@@ -163,7 +189,7 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
   bool is_dense(step_info const& now) const { return now.step < settings_.warm_up; }
 
  private:
-  static constexpr std::string_view message_name = "message ", lost_name = "lost ",
+  static constexpr std::string_view message_name = "message ", lost_name = "lost ", ranks_name = "ranks",
                                     former_ranks_name = "former ranks", group_size_name = "group size";
 
   /// Pending message of a run with another number of ranks. `ranks`: number of ranks whose mean or sum the

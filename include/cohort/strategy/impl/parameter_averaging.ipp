@@ -64,7 +64,7 @@ class averaging_strategy final : public strategy {
     expected_ += now.expected * (1 + skipped_);  // the same on ranks that have data left
     votes_ |= now.mine;
     steps_ += 1 + skipped_;
-    if (steps_ < period_) return;
+    if (now.defers_meeting || !meeting_is_due()) return;
     how_.overlap && world_->size() > 1 ? exchange_overlapped(mine) : meet(mine);
   }
   void end_of_epoch(step_info const& now, replica const& mine) override {
@@ -96,6 +96,8 @@ class averaging_strategy final : public strategy {
     if (std::exchange(in_flight_, false) || late_->is_pending()) world_->abort(std::string(why));
   }
   bool meets_each_step() const override { return false; }
+  bool meeting_is_due() const override { return steps_ >= period_; }
+  bool has_local_optimizer_state() const override { return !how_.average_optimizer_state; }
   agreement const* agreed() const override { return &agreed_; }
   /// Counts the averaged arrays in the sum, two arrays for the outer step, two for an overlapped mean, and
   /// one more during a meeting.
@@ -140,6 +142,15 @@ class averaging_strategy final : public strategy {
   /// Keeps the velocity, which is the same on all ranks.
   void restore_from_ranks(strategy_state const& had, int former, int) override {
     if (former == 0) outer_.restore(had);
+  }
+  std::function<std::unique_ptr<strategy>(communicator&)> renewal() const override {
+    if (how_.overlap) return {};
+    return [settings = how_](communicator& world) { return settings.on(world); };
+  }
+  void join(strategy_state const& of_rank) override {
+    restore(of_rank);
+    seen_ = 0;
+    weight_ = 0;
   }
 
  private:
@@ -191,6 +202,7 @@ class averaging_strategy final : public strategy {
   /// Averages the arrays of all ranks. Afterwards all ranks have the same parameters.
   void meet(replica const& mine) {
     prepare(mine);
+    std::int64_t const next_period = choose_period();
     votes const earlier = late_->is_pending() ? finish_overlapped(mine).all : votes{};
     for (int array = 0; array < arrays_; ++array)
       if (in_place_)
@@ -214,23 +226,24 @@ class averaging_strategy final : public strategy {
     record_agreement(met);
     votes_ = {};
     unsynced_ = false;
-    end_period();
+    end_period(next_period);
   }
 
   /// Applies the mean of the previous period and starts the mean of the current period.
   void exchange_overlapped(replica const& mine) {
     prepare(mine);
+    std::int64_t const next_period = choose_period();
     if (late_->is_pending()) {
       agreement const earlier = finish_overlapped(mine);
       record_agreement(earlier);
-      if (earlier.examples == 0) return end_period();  // no rank has examples left
+      if (earlier.examples == 0) return end_period(next_period);  // no rank has examples left
       votes_ = {votes_.stop && !earlier.all.stop, votes_.save && !earlier.all.save,
                 votes_.not_finite && !earlier.all.not_finite};  // counted votes are not sent again
     }
     start_meter(mine.bytes(), meter_);
     late_->start(*world_, mine, {seen_, weight_}, expected_, std::exchange(votes_, {}));
     unsynced_ = true;
-    end_period();
+    end_period(next_period);
   }
 
   /// Replaces this rank's elements in `sum` with the weighted mean of all ranks; undefined if no rank has
@@ -301,18 +314,21 @@ class averaging_strategy final : public strategy {
     agreed_ = {agreed_.meetings + 1, met.examples, met.weight, met.all, skipped_};
   }
 
-  void end_period() {
-    if (how_.seconds > 0) choose_period();
+  void end_period(std::int64_t next) {
+    period_ = next;
+    began_ = clock::now();
     steps_ = busy_steps_ = seen_ = expected_ = skipped_ = 0;
     weight_ = 0;
   }
 
-  void choose_period() {
-    double const passed =
-        std::chrono::duration<double>(busy_until_ - std::exchange(began_, clock::now())).count();
+  /// Returns the number of steps until the meeting after this one.  Order: collective, before a meeting, so
+  /// that an error changes nothing.
+  std::int64_t choose_period() {
+    if (how_.seconds == 0) return period_;
+    double const passed = std::chrono::duration<double>(busy_until_ - began_).count();
     double slowest = busy_steps_ > 0 ? passed / static_cast<double>(busy_steps_) : 0;
     world_->allreduce(std::span<double>(&slowest, 1), reduction::maximum);
-    if (slowest > 0) period_ = static_cast<std::int64_t>(std::clamp(how_.seconds / slowest, 1.0, 1e9));
+    return slowest > 0 ? static_cast<std::int64_t>(std::clamp(how_.seconds / slowest, 1.0, 1e9)) : period_;
   }
 
   std::unique_ptr<communicator> world_;

@@ -38,12 +38,12 @@ class checkpoint_codec {
   /// The state that ranks have in common, without the position within the epoch, and its inverse. load_shared
   /// sets training_state::saved_listeners.
   ///
-  /// Before    the ranks have not diverged, and the state is not sharded.
+  /// Before    the state is not sharded.
   std::string shared_bytes();
   void load_shared(std::string const& bytes);
-  /// The strategy's state on this rank. restore_strategy restores it with strategy::restore_from_ranks.
+  /// The strategy's state on this rank. restore_strategy calls strategy::restore with it, or strategy::join.
   std::string strategy_bytes() const;
-  static void restore_strategy(strategy& into, std::span<std::byte const> bytes, int former, int ranks);
+  static void restore_strategy(strategy& into, std::string const& bytes, bool joins);
 
  private:
   /// Another process of an elastic job may have saved the newest checkpoint.

@@ -71,9 +71,30 @@ class fit_loop final : public running_fit {
   bool run_steps();
   /// Validation and listeners after the last step of an epoch.
   void finish_epoch();
-  after_step run_step(epoch_report& epoch);
+  /// Makes one step, if any rank has examples left in this epoch.
+  after_step run_step(epoch_report& epoch, bool calls_listeners = true);
   /// Continues with the next membership of the ranks.
   void regroup();
+  /// Divides the examples among the ranks of the current membership.
+  void divide_again();
+
+  /// Whether the ranks may change and do not meet in every step. Then the loop makes the meetings. A rank
+  /// begins the next step when it knows that all ranks have met, so after an error the ranks differ at most
+  /// by steps since the last meeting. In the next membership, each rank makes the steps that it lacks of its
+  /// former part of the examples, and the ranks meet. The steps of a lost rank since its last meeting are
+  /// lost.
+  bool meets_at_intervals() const { return elastic_ && !state_.exchange_strategy->meets_each_step(); }
+  /// After a step: leaves, or meets the other ranks.
+  after_step change_ranks();
+  bool can_leave() const;
+  bool leave();
+  after_step meet_at_interval();
+  /// Makes the steps before step `last` with this rank's former part of the examples, and meets.
+  after_step make_missing_steps(std::int64_t last);
+  [[noreturn]] static void end_membership();
+  /// Calls the strategy's end_of_epoch, and counts the lost examples.
+  votes meet();
+
   std::shared_ptr<step_data> make_data() const;
   void restore_listeners();
   /// Hash of what a process that joins must have in common with the ranks.
@@ -114,8 +135,10 @@ class fit_loop final : public running_fit {
   };
   std::optional<running_epoch> epoch_{};
   fit_position target_{};
-  std::uint64_t facts_ = 0;                        // hash_of_facts() before the first step
-  elastic_communicator* const elastic_ = nullptr;  // null: the ranks do not change
+  std::optional<std::int64_t> last_step_of_ranks_{};  // in a new membership: make_missing_steps
+  bool divides_again_ = false;                        // data_ belongs to a former membership
+  std::uint64_t facts_ = 0;                           // hash_of_facts() before the first step
+  elastic_communicator* const elastic_ = nullptr;     // null: the ranks do not change
   fit_report report_{};
 };
 

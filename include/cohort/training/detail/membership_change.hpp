@@ -15,10 +15,12 @@ namespace cohort::detail {
 
 /// Position of a fit, which a process that joins gets from another rank.
 ///
-/// `ended`   results of an epoch whose validation and listeners are pending; `validation` is empty
-/// `agreed`  votes at the end of this epoch
+/// `ended`     results of an epoch whose validation and listeners are pending; `validation` is empty
+/// `agreed`    votes at the end of this epoch
+/// `last_met`  position within the epoch at the last meeting of ranks that do not meet in every step
 struct fit_position {
   std::int64_t epochs = 0;  ///< number of epochs that are not finished
+  std::int64_t last_met = 0;
   std::optional<epoch_report> ended{};
   votes agreed{};
   bool stopped = false;  ///< the ranks have agreed to end the fit
@@ -26,10 +28,13 @@ struct fit_position {
 
 /// Continues a run with the next membership of an elastic job.
 ///
-/// Exact     the ranks continue after the last step that any of them has completed in the former membership.
-///           Ranks that have not completed this step, and processes that join, get the whole state from a
-///           rank that has. Parameters of all ranks are then equal bit for bit. A rank that gets the state
-///           loses its part of the strategy's state, for example rounding errors that it has not sent.
+/// Exact     the ranks continue after the last agreement (step or meeting) that any of them has completed in
+///           the former membership. Ranks that have not completed it, and processes that join, get the state
+///           from a rank that has. If the ranks meet in every step, the parameters of all ranks are then
+///           equal bit for bit; otherwise each rank keeps its steps since the last meeting. A rank keeps its
+///           part of the strategy's state, for example rounding errors that it has not sent, and its state
+///           of the optimizers if this state is local, unless it loads the state or joins. A process that
+///           joins gets the mean of the local states.
 class membership_change {
  public:
   /// Errors    setting_error if the ranks of this run cannot change.
@@ -40,28 +45,34 @@ class membership_change {
   /// Leaves the membership and connects the next one. Until `transfer` the run exchanges
   /// nothing.
   void begin();
-  /// Makes the states of all ranks equal, and makes the strategy. `facts`: hash of what all ranks must have
-  /// in common. Returns whether this rank has got its state, with its listeners' states
-  /// (training_state::saved_listeners), from another rank.
+  /// Makes the states of all ranks equal, and makes the strategy. Then call elastic_communicator::confirm.
+  /// `facts`: hash of what all ranks must have in common. Returns whether this rank has got its state, with
+  /// its listeners' states (training_state::saved_listeners), from another rank.
   ///
   /// Order     collective.
   /// Errors    communicator_error if a rank is lost: call begin and transfer again. setting_error on a rank
   ///           whose facts differ from those of the others.
   bool transfer(fit_position& position, std::uint64_t facts);
+  /// The largest number of steps of a rank. A rank with fewer steps makes the others before the ranks meet.
+  std::int64_t last_step() const { return last_step_; }
 
  private:
   struct header;
 
   header own_header(fit_position const& position, std::uint64_t facts) const;
-  void send_state(int from, bool is_behind);
-  void make_strategy(std::vector<bool> const& is_behind);
+  void send_state(std::vector<header> const& all, header const& from);
+  void send_mean_of_local_states(std::vector<header> const& all, header const& from);
+  void make_strategy(std::vector<header> const& all, header const& from);
 
   training_state& run_;
   elastic_communicator& world_;
   std::function<std::unique_ptr<strategy>(communicator&)> renewal_{};
-  std::string strategy_state_{};        // of the former membership
-  bool has_new_state_ = false;          // from another rank
+  std::string strategy_state_{};  // of the former membership
+  bool has_new_state_ = false;    // from another rank
+  bool meets_each_step_ = false, has_local_optimizer_state_ = false;
+  std::int64_t meetings_ = 0;           // of the former membership
   std::int64_t former_membership_ = 0;  // 0: this process joins
+  std::int64_t last_step_ = 0;
 };
 
 }  // namespace cohort::detail

@@ -64,6 +64,8 @@ class worker_group {
   /// Enables sums of layers over the workers' parts of a batch. If `world` is not null, the layers also sum
   /// over the ranks of `world`.
   void synchronise(plan_sums const& sizes, std::unique_ptr<communicator> world);
+  /// Closes the communicator of synchronise.
+  void disconnect_sums() { sums_.reset(); }
   bool is_synchronised() const { return sums_.has_value(); }
   /// Returns whether the layers of a plan with these sums are those that `synchronise` connected.
   bool sums_match(plan_sums const& sizes) const { return sums_ && sums_->sizes() == sizes; }

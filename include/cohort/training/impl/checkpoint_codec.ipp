@@ -248,10 +248,10 @@ std::string checkpoint_codec::strategy_bytes() const {
   return std::move(out).str();
 }
 
-void checkpoint_codec::restore_strategy(strategy& into, std::span<std::byte const> bytes, int former,
-                                        int ranks) {
-  model_file const file = file_of(std::string(reinterpret_cast<char const*>(bytes.data()), bytes.size()));
-  into.restore_from_ranks(strategy_state_in(file), former, ranks);
+void checkpoint_codec::restore_strategy(strategy& into, std::string const& bytes, bool joins) {
+  model_file const file = file_of(bytes);
+  strategy_state const state = strategy_state_in(file);
+  joins ? into.join(state) : into.restore(state);
 }
 
 void checkpoint_codec::log_differences(checkpoint_reader const& from) const {

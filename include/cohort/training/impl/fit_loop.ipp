@@ -158,6 +158,7 @@ std::int64_t fit_loop::steps_at(std::int64_t position) const {
 int training_state::batch_of_fit() const { return active_fit ? active_fit->batch_size() : 0; }
 
 fit_loop::~fit_loop() {
+  state_.wants_to_leave = false;
   state_.active_fit = enclosing_;
   state_.is_in_uncommon_step = enclosing_is_in_uncommon_step_;
 }
@@ -263,16 +264,21 @@ bool fit_loop::run_steps() {
   }
   data_->batches.start(position.epoch, position.position);
   after_step next = after_step::next_step;
-  while (next == after_step::next_step) {
+  if (std::optional<std::int64_t> const last = std::exchange(last_step_of_ranks_, std::nullopt))
+    next = make_missing_steps(*last);
+  auto const has_left = [&] { return elastic_ && elastic_->has_left(); };
+  while (next == after_step::next_step && !has_left()) {
     next = run_step(epoch_->report);
-    if (elastic_ && elastic_->has_left()) {
-      target_.stopped = true;
-      return false;
-    }
+    if (next == after_step::next_step && elastic_) next = change_ranks();
+  }
+  if (has_left()) {
+    target_.stopped = true;
+    return false;
   }
   bool const ended = next == after_step::next_epoch;
   align_step_counts();
-  target_.agreed = runner_.end_of_epoch();
+  target_.agreed = meet();
+  target_.last_met = 0;
   epoch_report epoch = epoch_->report;
   epoch.steps = position.step - epoch_->first_step;
   epoch.ignored = state_.epoch_sums.ignored - epoch_->ignored_before;
@@ -322,17 +328,89 @@ void fit_loop::regroup() {
         restore_listeners();
         epoch_.reset();
       }
+      runner_.prepare(how_.batch, how_.accumulate);  // connects synchronised layers
+      elastic_->confirm();
       is_connected = true;
     } catch (communicator_error const& lost) {
       if (lost.exit_status() != communicator_exit_status) throw;
     }
   }
-  data_ = make_data();
+  divides_again_ = true;
+  if (meets_at_intervals())
+    last_step_of_ranks_ = change.last_step();
+  else
+    divide_again();
   last_step_ = state_.position.step;
   if (state_.settings.log)
     state_.settings.log(
         text_of({"membership ", elastic_->membership(), ": ", elastic_->size(),
-                 elastic_->size() == 1 ? " rank" : " ranks", ", continues at step ", state_.position.step}));
+                 elastic_->size() == 1 ? " rank" : " ranks", ", continues at step ", change.last_step()}));
+}
+
+void fit_loop::divide_again() {
+  if (std::exchange(divides_again_, false)) data_ = make_data();
+}
+
+fit_loop::after_step fit_loop::make_missing_steps(std::int64_t last) {
+  while (state_.position.step < last) run_step(epoch_->report, false);
+  after_step const next = meet_at_interval();
+  data_->batches.start(state_.position.epoch, state_.position.position);
+  return next;
+}
+
+fit_loop::after_step fit_loop::change_ranks() {
+  bool const leaves = can_leave();
+  if (!meets_at_intervals()) {
+    if (leaves) leave();
+    return after_step::next_step;
+  }
+  if (state_.exchange_strategy->meeting_is_due()) return meet_at_interval();
+  if (leaves || elastic_->has_ended()) end_membership();
+  return after_step::next_step;
+}
+
+/// A rank completes its checkpoint before it leaves.
+bool fit_loop::can_leave() const { return state_.wants_to_leave && !state_.checkpoints.is_writing(); }
+
+/// Leaves the job, or stops the run if too few ranks would be left. Returns whether this rank has left.
+bool fit_loop::leave() {
+  state_.wants_to_leave = false;
+  bool const has_left = elastic_->leave();
+  if (!has_left) run_.request({.stop = true});
+  return has_left;
+}
+
+/// Leaves the membership, so that the ranks meet in the next one.
+void fit_loop::end_membership() {
+  throw communicator_error({.what = "ranks leave or join", .where = "fit"}, communicator_exit_status);
+}
+
+fit_loop::after_step fit_loop::meet_at_interval() {
+  votes const all = meet();
+  divide_again();
+  bool const is_leaving = can_leave();
+  std::uint64_t leaves = is_leaving ? 1 : 0;
+  // A rank that continues knows that all ranks have met.
+  elastic_->allreduce(std::span<std::uint64_t>(&leaves, 1), reduction::maximum);
+  if (notify_of_votes(all)) return after_step::stop;
+  if (leaves == 0) return after_step::next_step;
+  if (is_leaving && leave()) return after_step::next_step;
+  end_membership();
+}
+
+votes fit_loop::meet() {
+  std::int64_t const before = state_.voting.meetings();
+  votes const all = runner_.end_of_epoch();
+  if (!meets_at_intervals() || state_.voting.meetings() == before) return all;
+  std::int64_t const position = state_.position.position, seen = state_.exchange_strategy->agreed()->examples,
+                     lost = position - std::exchange(target_.last_met, position) - seen;
+  report_.lost_examples += lost;
+  if (lost > 0 && state_.settings.log)
+    state_.settings.log(text_of({lost,
+                                 " examples are lost with the ranks that had used them since the last "
+                                 "meeting, before step ",
+                                 state_.position.step}));
+  return all;
 }
 
 std::uint64_t fit_loop::hash_of_facts() const {
@@ -342,8 +420,7 @@ std::uint64_t fit_loop::hash_of_facts() const {
   return fnv1a(all + text_of_examples(examples_, how_.sharding, 0));
 }
 
-/// Makes one step, if any rank has examples left in this epoch.
-fit_loop::after_step fit_loop::run_step(epoch_report& epoch) {
+fit_loop::after_step fit_loop::run_step(epoch_report& epoch, bool calls_listeners) {
   loader& batches = data_->batches;
   bool const single_rank = state_.world->size() == 1;
   auto const wait_begin = clock::now();
@@ -377,13 +454,11 @@ fit_loop::after_step fit_loop::run_step(epoch_report& epoch) {
     report.wait_seconds = wait_seconds;
     report.times.data = wait_begin;
     state_.is_in_uncommon_step = !has_common_steps_;
-    for (listener* one : how_.listeners) one->on_step(run_, report);
+    if (calls_listeners)
+      for (listener* one : how_.listeners) one->on_step(run_, report);
     state_.is_in_uncommon_step = false;
   }
   bool const stops = step.met && notify_of_votes(step.agreed.all);
-  bool const leaves = elastic_ && state_.wants_to_leave && !state_.checkpoints.is_writing();
-  if (leaves) state_.wants_to_leave = false;
-  if (leaves && !elastic_->leave()) run_.request({.stop = true});  // too few ranks would be left
   return stops ? after_step::stop : after_step::next_step;
 }
 
@@ -394,7 +469,8 @@ step_info fit_loop::info_of(batch const& data) const {
           .weight = state_.weight_of(data_->now),
           .expected = data.global_count > 0 ? data.global_count : examples_per_step(),
           .mine = state_.voting.requested(),
-          .data_ended = &data == &data_->none};
+          .data_ended = &data == &data_->none,
+          .defers_meeting = meets_at_intervals()};
 }
 
 void fit_loop::align_step_counts() {

@@ -25,6 +25,7 @@ class elastic_tcp final : public elastic_communicator {
   ~elastic_tcp() override;
 
   std::int64_t membership() const override { return now_.number; }
+  bool has_ended() const override { return !client_ || client_->has_ended(); }
   bool waits_to_join() const override { return waits_to_join_; }
   int planned_size() const override { return from_.ranks; }
   int least_size() const override { return from_.min_ranks; }

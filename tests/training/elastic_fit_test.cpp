@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// label: slow
+// Ranks are lost, leave and join before any collective call of a fit.
+#include <gtest/gtest.h>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cohort/backend/reference.hpp>
+#include <cohort/cohort.hpp>
+#include <cohort/layer/synchronised_batch_norm.hpp>
+#include <cohort/strategy/threshold_sharing.hpp>
+#include <cohort/training/detail/training_state.hpp>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+#include "elastic_threads.hpp"
+#include "planes.hpp"
+
+namespace elastic_fit_test {
+
+using namespace cohort;
+using cohort_test::elastic_threads;
+using cohort_test::killed;
+
+constexpr int examples = 48, examples_per_rank = 4, ranks = 3, epochs = 2;
+constexpr int examples_per_step = examples_per_rank * ranks;
+
+/// The gradient of example i is the unit vector e_i, so parameter i counts how often example i was used.
+constexpr auto probe = network<[](builder& net) {
+  return net.input({1}) | embedding{.vocabulary = examples, .width = 1} | flatten{} | mean_absolute_error{};
+}>();
+
+dataset probe_data() {
+  static std::vector<float> const targets(examples, -1e6F);  // so that the gradient of the loss is always 1
+  static std::vector<float> const indices = [] {
+    std::vector<float> all;
+    for (int i = 0; i < examples; ++i) all.push_back(static_cast<float>(i));
+    return all;
+  }();
+  return arrays({{.name = "index", .values = {indices.data(), {examples, 1}}}},
+                {{.name = "target", .values = {targets.data(), {examples, 1}}}});
+}
+
+/// A process: how often it has used each example (`counts`, in parameters), and what it has not sent yet.
+struct process_result {
+  std::vector<double> before{}, after{};
+  std::array<double, examples> unsent{};  // after its last step
+  std::int64_t lost = 0;
+  bool has_ended = false, left = false;
+};
+
+enum class fault { kill, leave, join };
+
+/// Before call `call` of its fit, process `victim` is killed or asked to leave, or another process joins.
+struct planned_fault {
+  fault kind = fault::kill;
+  int victim = 0, call = 0;
+};
+
+std::vector<double> values_of(training& run) {
+  parameter_set const& all = run.parameters();
+  std::vector<double> values(static_cast<std::size_t>(all.elements()));
+  all.read_all(all.master(), reinterpret_cast<std::byte*>(values.data()));
+  return values;
+}
+
+/// Records the residual of the process, in units of an example, and lets it leave on request.
+struct observer final : listener {
+  observer(process_result& into, std::atomic<bool> const& request) : result(into), leaves(request) {}
+  void on_step(training& run, step_report const&) override {
+    if (leaves) run.state().wants_to_leave = true;
+    record_residual(run);
+  }
+  void record_residual(training& run) {
+    for (strategy_state::array const& one : run.state().exchange_strategy->state().arrays)
+      for (std::size_t i = 0; one.name == "residual" && i < examples; ++i) {
+        float value = 0;
+        std::memcpy(&value, one.values.data() + i * sizeof value, sizeof value);
+        result.unsent[i] = double{value} * examples_per_step / run.world().size();
+      }
+  }
+  process_result& result;
+  std::atomic<bool> const& leaves;
+};
+
+/// What the processes train: network, data and settings.
+template <class Strategy>
+struct job_settings {
+  Strategy strategy{};
+  std::function<graph()> net = [] { return graph(probe); };
+  std::function<dataset()> data = probe_data;
+  training_settings settings{.optimizer = {sgd{.learning_rate = 1}}};
+};
+
+template <class Strategy>
+void fit(communicator& world, job_settings<Strategy> const& job, process_result& result,
+         std::atomic<bool> const& leaves) {
+  dataset const data = job.data();
+  auto run = trainer<reference<double>>(job.net(), world, job.strategy, job.settings);
+  result.before = values_of(run);
+  observer watches(result, leaves);
+  fit_report const report = run.fit(
+      data, {.batch = examples_per_rank, .epochs = epochs, .validation = data, .listeners = {&watches}});
+  result.lost = report.lost_examples;
+  result.left = report.stopped;
+  if (result.left) return;
+  watches.record_residual(run);
+  result.after = values_of(run);
+  result.has_ended = true;
+}
+
+struct run_result {
+  std::map<int, process_result> processes{};
+  bool has_happened = false;  // the fault
+};
+
+template <class Strategy>
+run_result run(job_settings<Strategy> const& settings, planned_fault const& planned) {
+  elastic_threads job(ranks);
+  run_result result;
+  std::array<std::atomic<bool>, ranks + 1> leaves{};
+  std::array<elastic_threads::process*, ranks + 1> processes{};
+  std::array<std::thread, ranks + 1> threads;
+  std::atomic<bool> has_happened = false;
+  for (int id = 0; id <= ranks; ++id) result.processes[id] = {};
+  std::function<void(int)> const start = [&](int id) {
+    auto const index = static_cast<std::size_t>(id);
+    threads[index] = std::thread([&, id, index] {
+      try {
+        elastic_threads::process own(job, id);
+        processes[index] = &own;
+        fit(own, settings, result.processes.at(id), leaves[index]);
+      } catch (killed const&) {
+      } catch (std::exception const& problem) {
+        ADD_FAILURE() << "process " << id << ": " << problem.what();
+      }
+    });
+  };
+  job.before_call = [&](int id, int call) {
+    if (id != planned.victim || call < planned.call || has_happened.exchange(true)) return;
+    auto const index = static_cast<std::size_t>(id);
+    if (planned.kind == fault::kill) processes[index]->kill();
+    if (planned.kind == fault::leave) leaves[index] = true;
+    if (planned.kind == fault::join) start(ranks);
+  };
+  for (int id = 0; id < ranks; ++id) start(id);
+  for (std::thread& thread : threads)  // the last one, which joins, was started by one of the others
+    if (thread.joinable()) thread.join();
+  result.has_happened = has_happened;
+  return result;
+}
+
+/// All processes that have ended their fit have the same parameters. Returns one of them; `lost`: the largest
+/// number, because a process that has joined later counts fewer.
+process_result common_end(run_result const& result) {
+  process_result common;
+  for (auto const& [id, process] : result.processes) {
+    if (!process.has_ended) continue;
+    if (!common.has_ended) common = process;
+    EXPECT_EQ(process.after, common.after) << "process " << id;
+    common.lost = std::max(common.lost, process.lost);
+  }
+  EXPECT_TRUE(common.has_ended);
+  return common;
+}
+
+/// Calls check(result) for the runs with a fault before call 1, 2, … of the victim's fit, until the fit ends
+/// before this call.
+template <class Strategy, class Check>
+void try_all_calls(job_settings<Strategy> const& job, fault kind, int victim, Check check) {
+  for (int call = 1;; ++call) {
+    SCOPED_TRACE("process " + std::to_string(victim) + ", call " + std::to_string(call));
+    run_result const result = run(job, {kind, victim, call});
+    check(result);
+    if (!result.has_happened || ::testing::Test::HasFailure()) return;
+  }
+}
+
+/// Each example counts once per epoch. Examples that are lost count once less, and the other examples of
+/// these steps count more.
+void check_counts(run_result const& result, std::int64_t most_lost) {
+  process_result const end = common_end(result);
+  ASSERT_TRUE(end.has_ended);
+  double sum = 0;
+  std::int64_t missing = 0;
+  for (std::size_t i = 0; i < examples; ++i) {
+    double const count = (end.before[i] - end.after[i]) * examples_per_step;
+    sum += count;
+    missing += std::abs(count - epochs + 1) < 1e-6;
+    EXPECT_TRUE(end.lost > 0 || std::abs(count - epochs) < 1e-6) << "example " << i << ": " << count;
+  }
+  EXPECT_NEAR(sum, examples * epochs, 1e-6);
+  EXPECT_LE(end.lost, result.has_happened ? most_lost : 0);
+  EXPECT_EQ(missing, end.lost);
+}
+
+constexpr int every = 3;
+
+TEST(elastic_fit, makes_a_step_of_allreduce_again_if_a_rank_is_lost) {
+  for (int const victim : {0, 2})
+    try_all_calls<allreduce>({}, fault::kill, victim, [](run_result const& end) { check_counts(end, 0); });
+}
+
+TEST(elastic_fit, loses_only_the_steps_of_a_lost_rank_since_the_last_meeting) {
+  for (int const victim : {0, 2})
+    try_all_calls<parameter_averaging>(
+        {.strategy = {.every = every}}, fault::kill, victim,
+        [](run_result const& end) { check_counts(end, every * examples_per_rank); });
+}
+
+TEST(elastic_fit, loses_no_step_if_a_rank_leaves_or_joins_between_meetings) {
+  for (fault const kind : {fault::leave, fault::join})
+    try_all_calls<parameter_averaging>({.strategy = {.every = every}}, kind, 2,
+                                       [](run_result const& end) { check_counts(end, 0); });
+}
+
+TEST(elastic_fit, keeps_the_parameters_of_ranks_with_an_outer_step_equal) {
+  for (fault const kind : {fault::kill, fault::leave, fault::join})
+    try_all_calls<parameter_averaging>(
+        {.strategy = {.every = every, .average_optimizer_state = false, .outer = outer::diloco{}},
+         .settings = {.optimizer = {adam{.learning_rate = 0.01}}}},
+        kind, 1, [](run_result const& end) { common_end(end); });
+}
+
+/// Each example counts once per epoch in parameters and residuals, with the last residual of a rank that has
+/// ended. If the ranks differ in whether this rank's last step counts, its examples of this step do not.
+void check_counts_with_residuals(run_result const& result, bool rank_ends) {
+  process_result const end = common_end(result);
+  ASSERT_TRUE(end.has_ended);
+  int differ = 0;
+  for (std::size_t i = 0; i < examples; ++i) {
+    double count = (end.before[i] - end.after[i]) * examples_per_step;
+    for (auto const& [id, process] : result.processes) count += process.unsent[i];
+    bool const is_exact = std::abs(count - epochs) < 1e-3;
+    differ += !is_exact;
+    EXPECT_TRUE(is_exact || (rank_ends && std::abs(count - epochs) < 1.01))
+        << "example " << i << ": " << count;
+  }
+  EXPECT_LE(differ, rank_ends ? examples_per_rank : 0);
+}
+
+TEST(elastic_fit, loses_only_the_residual_of_a_lost_rank) {
+  for (route const way : {route::to_all, route::merged})
+    for (fault const kind : {fault::kill, fault::leave, fault::join})
+      try_all_calls<threshold_sharing>(
+          {.strategy = {.threshold = threshold::fixed{0.2},
+                        .settings = {.route = way, .group = sharing_group::rank}}},
+          kind, way == route::merged ? 1 : 2, [&](run_result const& end) {
+            check_counts_with_residuals(end, kind != fault::join && end.has_happened);
+          });
+}
+
+TEST(elastic_fit, repeats_a_step_of_synchronised_layers) {
+  job_settings<allreduce> const job{.net =
+                                        [] {
+                                          return graph(network<[](builder& net) {
+                                            return net.input({2}) | dense{.units = 3}
+                                                   | synchronised_batch_norm{} | dense{.units = 2}
+                                                   | mean_squared_error{};
+                                          }>());
+                                        },
+                                    .data =
+                                        [] {
+                                          static cohort_test::planes const examples_of_planes(examples);
+                                          return examples_of_planes.data();
+                                        },
+                                    .settings = {.optimizer = {sgd{.learning_rate = 0.1}}}};
+  process_result const expected = common_end(run(job, {.victim = -1}));
+  for (fault const kind : {fault::kill, fault::join})
+    try_all_calls(job, kind, 1, [&](run_result const& result) {
+      process_result const end = common_end(result);
+      ASSERT_EQ(end.after.size(), expected.after.size());
+      for (std::size_t i = 0; i < end.after.size(); ++i) EXPECT_NEAR(end.after[i], expected.after[i], 1e-9);
+    });
+}
+
+}  // namespace elastic_fit_test
