@@ -207,6 +207,17 @@ TEST(elastic_fit, makes_a_step_of_allreduce_again_if_a_rank_is_lost) {
     try_all_calls<allreduce>({}, fault::kill, victim, [](run_result const& end) { check_counts(end, 0); });
 }
 
+TEST(elastic_fit, keeps_the_rounding_errors_of_the_other_ranks) {
+  for (fault const kind : {fault::kill, fault::join})
+    try_all_calls<allreduce>(
+        {.strategy = {.wire = element_type::bf16}}, kind, 1, [](run_result const& result) {
+          process_result const end = common_end(result);
+          ASSERT_TRUE(end.has_ended);
+          for (std::size_t i = 0; i < examples; ++i)
+            EXPECT_NEAR((end.before[i] - end.after[i]) * examples_per_step, epochs, 0.05);
+        });
+}
+
 TEST(elastic_fit, loses_only_the_steps_of_a_lost_rank_since_the_last_meeting) {
   for (int const victim : {0, 2})
     try_all_calls<parameter_averaging>(
