@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -96,6 +97,21 @@ TEST(elastic_ranks, accept_a_process_that_starts_later) {
         EXPECT_EQ(sum_of_ranks(world), 2);
       }});
   later.join();
+}
+
+TEST(elastic_ranks, connect_again_to_a_service_that_is_silent) {
+  detail::tcp_socket listening = detail::tcp_socket::listening(tcp_test::loopback(), {});
+  std::thread rank([&] {
+    tcp_settings job = job_of(1);
+    job.join = listening.local().text();
+    EXPECT_THROW(make_tcp(job, {.deadline = 5s, .heartbeat = 100ms}), communicator_error);
+  });
+  std::vector<detail::tcp_socket> connections;  // which answer nothing
+  for (auto const end = std::chrono::steady_clock::now() + 20s;
+       connections.size() < 3 && std::chrono::steady_clock::now() < end;)
+    if (std::optional<detail::tcp_socket> next = listening.accept()) connections.push_back(*std::move(next));
+  EXPECT_EQ(connections.size(), 3U);
+  rank.join();
 }
 
 TEST(elastic_ranks, refuse_bounds_that_contradict_each_other) {

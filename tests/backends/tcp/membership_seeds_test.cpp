@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow long
+// alone: runs for ten minutes
 // Like membership_test.cpp, with more seeds.
 #include <iostream>
 #include "simulated_membership.hpp"

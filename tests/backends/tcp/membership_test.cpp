@@ -28,12 +28,45 @@ TEST(membership_rules, claim_every_membership_that_others_may_have_confirmed) {
   for (membership const& last : {first, second, third}) {
     membership_rules::decision const next = rules.decide(time);
     ASSERT_EQ(next.claim, last);
-    EXPECT_EQ(next.claimants, std::vector<process_id>{1});
+    EXPECT_EQ(next.claimant, 1U);
     EXPECT_FALSE(next.begin);
-    rules.claimed(last, true);
+    rules.claimed(last, 1);
   }
   membership_rules::decision const next = rules.decide(time);
   ASSERT_TRUE(next.begin);
   EXPECT_EQ(next.begin->members, std::vector<process_id>{1});
   EXPECT_EQ(next.begin->number, 4);
+}
+
+TEST(membership_rules, keep_a_silent_process_until_others_report_it_or_twice_the_time_has_passed) {
+  using namespace std::chrono_literals;
+  membership const first{.number = 1, .members = {1, 2, 3}};
+  membership_rules::clock::time_point const begin{10s};
+  for (bool const is_reported : {false, true}) {
+    membership_rules rules({.ranks = 3, .least = 1, .most = 3, .silence = 1s, .may_be_first = false}, begin);
+    for (process_id const id : first.members)
+      rules.report(id, {.trains = true, .confirmed = first, .loaded = 1}, begin);
+    auto const time = begin + 1500ms;
+    rules.hear(1, time);
+    rules.hear(2, time);
+    EXPECT_TRUE(rules.decide(time).is_empty());
+    if (is_reported) rules.report(1, {.confirmed = first, .loaded = 1, .lost = {3}}, time);
+    membership_rules::decision const next = rules.decide(is_reported ? time : begin + 2100ms);
+    EXPECT_EQ(next.close, std::vector<process_id>{3});
+    EXPECT_FALSE(next.end.empty());
+  }
+}
+
+TEST(membership_rules, use_a_claim_only_with_its_claimant) {
+  using namespace std::chrono_literals;
+  membership const last{.number = 1, .members = {1, 2, 3, 4}};
+  membership_rules::clock::time_point const time{10s};
+  for (process_id const claimant : {2, 3}) {
+    membership_rules rules({.ranks = 4, .least = 1, .most = 4, .silence = 1s, .may_be_first = false},
+                           time - 2s);
+    for (process_id const id : {1, 2}) rules.report(id, {.confirmed = last, .loaded = 1}, time);
+    ASSERT_TRUE(rules.decide(time).claim);
+    rules.claimed(last, claimant);
+    EXPECT_EQ(rules.decide(time).begin.has_value(), claimant == 2);
+  }
 }

@@ -224,14 +224,10 @@ class schedule {
         }
       for (process_id const id : next.end) send({id, false}, {.is = message::kind::end});
       if (next.claim) {
-        std::optional<bool> ours;
-        if (has_claims_) {
-          process_id const by =
-              claims_.try_emplace({next.claim->number, next.claim->members[0]}, next.claimants.front())
-                  .first->second;
-          ours = std::ranges::find(next.claimants, by) != next.claimants.end();
-        }
-        service_->claimed(*next.claim, ours);
+        std::optional<process_id> by;
+        if (has_claims_)
+          by = claims_.try_emplace({next.claim->number, next.claim->members[0]}, next.claimant).first->second;
+        service_->claimed(*next.claim, by);
       }
       if (!next.begin) continue;
       was_begun_ = true;
@@ -323,9 +319,14 @@ class schedule {
     }
     moment const since = stuck_since_.try_emplace(all.number, now()).first->second;
     if (!ends && now() - since <= given_.silence) return;
-    for (process_id const id : all.members)
-      if (process& one = processes_.at(id); runs(one) && one.state.trains && one.state.accepted() == all)
-        wait(id, lost);
+    for (process_id const id : all.members) {
+      process const& one = processes_.at(id);
+      if (!runs(one) || !one.state.trains || one.state.accepted() != all) continue;
+      std::vector<process_id> silent = lost;
+      for (process_id const other : all.members)
+        if (!ends && (!runs(processes_.at(other)) || part_of(other) != part_of(id))) silent.push_back(other);
+      wait(id, silent);
+    }
   }
 
   void step(membership const& all) {
@@ -436,8 +437,8 @@ struct totals {
   std::chrono::milliseconds longest_delay{};
 };
 
-/// Runs the schedules of the seeds up to the first failure. Without faults, the membership must not change unless
-/// a packet was delayed for longer than the heartbeat's limit.
+/// Runs the schedules of the seeds up to the first failure. Without faults, the membership must not change
+/// unless a packet was delayed for longer than the heartbeat's limit.
 inline totals run_seeds(seed_range seeds, conditions given = {}) {
   totals all;
   for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {

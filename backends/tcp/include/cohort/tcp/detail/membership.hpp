@@ -53,9 +53,9 @@ struct member_report {
 /// A membership can make a step only with all of its members. A process waits for the next membership, and
 /// leaves the last one for good, before the next one can contain it. Two memberships with a common member
 /// therefore never both make steps. Disjoint ones are excluded because the next membership contains more than
-/// half of the last one's members, or exactly half of them and the claim of the last one. "Last" are the newest
-/// confirmed membership that the waiting processes know, and all later ones that they have accepted: processes
-/// that cannot be reached may have confirmed any of these.
+/// half of the last one's members, or exactly half of them and the claim of the last one. "Last" are the
+/// newest confirmed membership that the waiting processes know, and all later ones that they have accepted:
+/// processes that cannot be reached may have confirmed any of these.
 /// Source    Yeger Lotem, Keidar, Dolev: Dynamic voting for consistent primary components, PODC 1997.
 ///
 /// Order     one thread at a time. After every call of the other functions, and at least every 100 ms, call
@@ -65,19 +65,22 @@ class membership_rules {
   using clock = std::chrono::steady_clock;
 
   struct settings {
-    int ranks = 1;                   ///< processes of the first membership
-    int least = 1, most = 1;         ///< bounds of the number of members
-    clock::duration silence{};       ///< a process that is silent for this time counts as lost
+    int ranks = 1;            ///< processes of the first membership
+    int least = 1, most = 1;  ///< bounds of the number of members
+    /// A process that is silent for this time counts as lost. If it trains, others must report it as lost,
+    /// too, or the time must have passed twice: after a short outage, TCP sends again only after as long a
+    /// time.
+    clock::duration silence{};
     clock::duration time_to_join{};  ///< after this time without a new process, fewer than `ranks` begin
     bool may_be_first = true;        ///< false: a membership exists, although this service does not know it
   };
   /// Tasks of the service.
   struct decision {
-    std::vector<process_id> end{};        ///< tell these to end the step and to wait for the next membership
-    std::vector<process_id> close{};      ///< close the connections of these: they are silent
-    std::optional<membership> claim{};    ///< ask for the claim of this membership, then call `claimed`
-    std::vector<process_id> claimants{};  ///< its members that wait; a claim of one of them is theirs
-    std::optional<membership> begin{};    ///< send this to its members
+    std::vector<process_id> end{};      ///< tell these to end the step and to wait for the next membership
+    std::vector<process_id> close{};    ///< close the connections of these: they are silent
+    std::optional<membership> claim{};  ///< claim this membership for `claimant`, then call `claimed`
+    process_id claimant = 0;
+    std::optional<membership> begin{};  ///< send this to its members
 
     bool is_empty() const { return end.empty() && close.empty() && !claim && !begin; }
   };
@@ -95,9 +98,9 @@ class membership_rules {
   bool may_leave(process_id peer) const;
   /// A process has left on request, and never trains again.
   void leave(process_id peer);
-  /// The answer to decision::claim. `is_ours`: no other side has claimed the membership. nullopt: there is no
-  /// place where memberships are claimed.
-  void claimed(membership const& last, std::optional<bool> is_ours);
+  /// The answer to decision::claim: the process for which the membership was claimed first. Only a side with
+  /// this process may use the claim. nullopt: there is no place where memberships are claimed.
+  void claimed(membership const& last, std::optional<process_id> by);
 
   decision decide(clock::time_point time);
 
@@ -119,16 +122,17 @@ class membership_rules {
 
   bool waits(process const& peer) const { return peer.is_connected && !peer.last.trains; }
   bool trains(process const& peer) const { return peer.is_connected && peer.last.trains; }
+  /// Whether a process that waits has lost its connection to this one.
+  bool is_reported_lost(process_id peer) const;
+  bool is_silent(process_id id, clock::time_point time) const;
   /// Whether the process may still connect, because the service has just begun.
   bool may_still_connect(process_id peer, clock::time_point time) const;
   bool must_change(clock::time_point time) const;
-  /// The members of `last` that wait.
-  std::vector<process_id> waiting_members(membership const& last) const;
   /// The part of the members of `last` that wait, of those that have not left.
   quorum present(membership const& last) const;
   bool all_missing_ended_by_kernel(membership const& last) const;
-  /// The newest confirmed membership that a waiting process reports, and all later ones that waiting processes
-  /// have accepted, in the order of their numbers.
+  /// The newest confirmed membership that a waiting process reports, and all later ones that waiting
+  /// processes have accepted, in the order of their numbers.
   std::vector<membership> last_memberships() const;
   /// Whether the rules may still need the process: it is connected, or a member of a membership that is not
   /// forgotten.
@@ -142,7 +146,7 @@ class membership_rules {
   membership current_{};  // the newest one that the service knows
   std::int64_t arrivals_ = 0;
   clock::time_point last_arrival_{};
-  std::vector<std::pair<membership, std::optional<bool>>> claims_;  // answers
+  std::vector<std::pair<membership, std::optional<process_id>>> claims_;  // answers
 };
 
 }  // namespace cohort::detail

@@ -26,9 +26,10 @@ class membership_client {
     tcp_membership ranks{};
   };
 
-  /// `meeting`: returns the addresses of the service, again after 5 s without a connection: a host that replaces
-  /// a lost one may have another address. `may_host`: called before each attempt to connect; may begin the
-  /// service in this process. `ended`: called on the thread when the membership ends; may block for a second.
+  /// `meeting`: returns the addresses of the service, again after 5 s without a connection, because a host
+  /// that replaces a lost one may have another address. `may_host`: called before each attempt to connect;
+  /// may begin the service in this process. `ended`: called on the thread when the membership ends; may block
+  /// for a second.
   membership_client(tcp_place where, std::string job, std::chrono::milliseconds silence,
                     std::function<std::vector<endpoint>()> meeting, std::function<void(bool is_new)> may_host,
                     std::function<void()> ended);

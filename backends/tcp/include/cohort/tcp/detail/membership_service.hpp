@@ -109,9 +109,9 @@ class membership_service {
   void dismiss_first();
   void send(process_id to, service_message const& message);
   void refuse(connection& peer, std::string const& why);
-  /// Creates the file of a membership in the directory of claims, for the first of its waiting members. Returns
-  /// whether the file is that of one of these members; nullopt without a directory.
-  std::optional<bool> claim(membership const& last, std::span<process_id const> waiting) const;
+  /// Creates the file of a membership in the directory of claims, for a process. Returns the process for
+  /// which the file was created, 0 if this is unknown; nullopt without a directory.
+  std::optional<process_id> claim(membership const& last, process_id by) const;
   void log_line(std::string const& line) const noexcept;
 
   tcp_socket listening_;

@@ -63,8 +63,8 @@ void membership_rules::leave(process_id peer) {
   if (auto const found = processes_.find(peer); found != processes_.end()) found->second.has_left = true;
 }
 
-void membership_rules::claimed(membership const& last, std::optional<bool> is_ours) {
-  claims_.emplace_back(last, is_ours);
+void membership_rules::claimed(membership const& last, std::optional<process_id> by) {
+  claims_.emplace_back(last, by);
 }
 
 int membership_rules::waiting() const {
@@ -72,12 +72,21 @@ int membership_rules::waiting() const {
       std::ranges::count_if(processes_, [&](auto const& peer) { return waits(peer.second); }));
 }
 
-bool membership_rules::may_still_connect(process_id peer, clock::time_point time) const {
-  if (processes_.contains(peer) || time >= started_ + how_.silence) return false;
-  return std::ranges::none_of(processes_, [&](auto const& entry) {
+bool membership_rules::is_reported_lost(process_id peer) const {
+  return std::ranges::any_of(processes_, [&](auto const& entry) {
     std::vector<process_id> const& lost = entry.second.last.lost;
     return waits(entry.second) && std::ranges::find(lost, peer) != lost.end();
   });
+}
+
+bool membership_rules::is_silent(process_id id, clock::time_point time) const {
+  process const& peer = processes_.at(id);
+  if (!peer.is_connected || time <= peer.heard + how_.silence) return false;
+  return !peer.last.trains || time > peer.heard + 2 * how_.silence || is_reported_lost(id);
+}
+
+bool membership_rules::may_still_connect(process_id peer, clock::time_point time) const {
+  return !processes_.contains(peer) && time < started_ + how_.silence && !is_reported_lost(peer);
 }
 
 bool membership_rules::must_change(clock::time_point time) const {
@@ -98,20 +107,13 @@ bool membership_rules::must_change(clock::time_point time) const {
   });
 }
 
-std::vector<process_id> membership_rules::waiting_members(membership const& last) const {
-  std::vector<process_id> found;
-  for (process_id const id : last.members)
-    if (auto const peer = processes_.find(id); peer != processes_.end() && waits(peer->second))
-      found.push_back(id);
-  return found;
-}
-
 membership_rules::quorum membership_rules::present(membership const& last) const {
-  auto const present_members = std::ssize(waiting_members(last));
-  auto const all = std::ranges::count_if(last.members, [&](process_id id) {
+  int present_members = 0, all = 0;
+  for (process_id const id : last.members) {
     auto const found = processes_.find(id);
-    return found == processes_.end() || !found->second.has_left;
-  });
+    all += found == processes_.end() || !found->second.has_left;
+    present_members += found != processes_.end() && waits(found->second);
+  }
   return 2 * present_members > all                           ? quorum::majority
          : present_members > 0 && 2 * present_members == all ? quorum::half
                                                              : quorum::none;
@@ -177,13 +179,18 @@ void membership_rules::form(clock::time_point time, decision& result) {
     quorum const present_members = last.number == 0 ? quorum::majority : present(last);
     if (present_members == quorum::majority) continue;
     if (present_members == quorum::none) return;
-    auto const answer = std::ranges::find(claims_, last, &std::pair<membership, std::optional<bool>>::first);
+    auto const is_waiting = [&](process_id id) {
+      auto const found = processes_.find(id);
+      return found != processes_.end() && waits(found->second);
+    };
+    auto const answer =
+        std::ranges::find(claims_, last, &std::pair<membership, std::optional<process_id>>::first);
     if (answer == claims_.end()) {
       result.claim = last;
-      result.claimants = waiting_members(last);
+      result.claimant = *std::ranges::find_if(last.members, is_waiting);
       return;
     }
-    if (!answer->second.value_or(all_missing_ended_by_kernel(last))) return;
+    if (!(answer->second ? is_waiting(*answer->second) : all_missing_ended_by_kernel(last))) return;
   }
   std::vector<std::tuple<bool, std::int64_t, std::int64_t, process_id>> order;
   for (auto const& [id, peer] : processes_) {
@@ -209,7 +216,7 @@ void membership_rules::form(clock::time_point time, decision& result) {
 membership_rules::decision membership_rules::decide(clock::time_point time) {
   decision result;
   for (auto& [id, peer] : processes_)
-    if (peer.is_connected && time > peer.heard + how_.silence) {
+    if (is_silent(id, time)) {
       peer.is_connected = false;
       result.close.push_back(id);
     }

@@ -268,26 +268,24 @@ void membership_service::send(process_id to, service_message const& message) {
     if (!peer.ended && peer.process == to) peer.stream.send(message.encoded());
 }
 
-std::optional<bool> membership_service::claim(membership const& last,
-                                              std::span<process_id const> waiting) const {
+std::optional<process_id> membership_service::claim(membership const& last, process_id by) const {
   if (how_.claims.empty()) return std::nullopt;
   std::string name = job_;
   std::ranges::replace(name, '/', '_');
   // The random number of a process distinguishes memberships of several runs.
   std::string const path =
       text_of({how_.claims, "/", name, ".membership-", last.number, "-", last.members.front()});
-  process_id by = waiting.front();
   int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
   bool const exists = file < 0 && errno == EEXIST;
   if (exists) file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     log_line(text_of({"cannot create ", path, ": ", std::strerror(errno)}));
-    return false;
+    return 0;
   }
   auto const bytes = static_cast<ssize_t>(sizeof by);
   bool const is_complete = (exists ? ::read(file, &by, sizeof by) : ::write(file, &by, sizeof by)) == bytes;
   bool const is_closed = ::close(file) == 0;
-  return is_complete && is_closed && std::ranges::find(waiting, by) != waiting.end();
+  return is_complete && is_closed ? by : 0;
 }
 
 void membership_service::decide() {
@@ -300,7 +298,7 @@ void membership_service::decide() {
         log_line(text_of({"lost ", peer.from.text(), ": it is silent"}));
         peer.ended = true;
       }
-    if (next.claim) rules_.claimed(*next.claim, claim(*next.claim, next.claimants));
+    if (next.claim) rules_.claimed(*next.claim, claim(*next.claim, next.claimant));
     if (next.begin) begin(*next.begin);
   }
 }
