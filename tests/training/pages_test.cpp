@@ -347,7 +347,7 @@ TEST(docs_checkpoints, the_program_writes_a_checkpoint) {
   scratch_folder const folder;
   std::string const before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
-  cohort::dataset const data = synthetic_digits(640, 1);
+  cohort::dataset const data = cohort::synthetic_digits(640, 1);
   auto run = cohort::trainer<cohort::reference<float>>(digits, {.optimizer = {cohort::adam{}}});
   cohort::checkpoint_listener saving("runs", 500);
   run.fit(data, {.batch = 64, .epochs = 10, .listeners = {&saving}});

@@ -13,7 +13,8 @@
 /// Model of a disk: what a program has changed, and what survives a power failure.
 ///
 /// Data of a file survive if the file was synchronised after the write, and an entry of a folder if the
-/// folder was. Each other change of a folder may survive or not, in any combination, because POSIX states no order.
+/// folder was. Each other change of a folder may survive or not, in any combination, because POSIX states no
+/// order.
 namespace recorded_disk {
 
 struct operation {

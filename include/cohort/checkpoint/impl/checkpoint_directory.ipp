@@ -157,8 +157,8 @@ class checkpoint_transaction {
     std::string const manifest = directory_ + '/' + name + '/' + std::string(manifest_name);
     timespec current{};
     ::clock_gettime(CLOCK_REALTIME, &current);
-    return std::chrono::seconds(::stat(manifest.c_str(), &status) == 0 ? current.tv_sec - status.st_mtim.tv_sec
-                                                                       : 0);
+    return std::chrono::seconds(
+        ::stat(manifest.c_str(), &status) == 0 ? current.tv_sec - status.st_mtim.tv_sec : 0);
   }
 
   void check_owner() const {
