@@ -70,3 +70,15 @@ TEST(membership_rules, use_a_claim_only_with_its_claimant) {
     EXPECT_EQ(rules.decide(time).begin.has_value(), claimant == 2);
   }
 }
+
+TEST(membership_rules, require_the_quorum_of_a_membership_that_no_waiting_process_has_received) {
+  using namespace std::chrono_literals;
+  membership_rules::clock::time_point const time{10s};
+  membership_rules rules({.ranks = 2, .least = 1, .most = 2, .silence = 1s}, time);
+  for (process_id const id : {1, 2}) rules.report(id, {}, time);
+  membership const first = rules.decide(time).begin.value();
+  rules.lose(2, false);  // it has received the membership, and process 1 has not
+  rules.lose(1, false);
+  rules.report(1, {}, time);
+  EXPECT_EQ(rules.decide(time).claim, first);
+}

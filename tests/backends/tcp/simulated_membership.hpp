@@ -391,6 +391,10 @@ class schedule {
     for (auto const& [id, one] : processes_)
       if (runs(one) && one.state.confirmed.number > confirmed.number) confirmed = one.state.confirmed;
     std::vector<membership> all{confirmed};
+    if (std::ranges::none_of(processes_, [&](auto const& entry) {
+          return runs(entry.second) && entry.second.state.confirmed.number > 0;
+        }))
+      all.push_back(service_->current());
     for (auto const& [id, one] : processes_)
       if (runs(one))
         std::ranges::copy_if(one.state.attempts, std::back_inserter(all),

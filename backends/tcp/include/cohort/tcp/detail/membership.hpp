@@ -132,7 +132,8 @@ class membership_rules {
   quorum present(membership const& last) const;
   bool all_missing_ended_by_kernel(membership const& last) const;
   /// The newest confirmed membership that a waiting process reports, and all later ones that waiting
-  /// processes have accepted, in the order of their numbers.
+  /// processes have accepted, in the order of their numbers. Without a confirmed one, also the last one of
+  /// this service.
   std::vector<membership> last_memberships() const;
   /// Whether the rules may still need the process: it is connected, or a member of a membership that is not
   /// forgotten.

@@ -131,12 +131,12 @@ std::vector<membership> membership_rules::last_memberships() const {
   for (auto const& [id, peer] : processes_)
     if (waits(peer) && peer.last.confirmed.number > confirmed.number) confirmed = peer.last.confirmed;
   std::vector<membership> all{confirmed};
-  for (auto const& [id, peer] : processes_) {
-    if (!waits(peer)) continue;
-    for (membership const& attempt : peer.last.attempts)
-      if (attempt.number > confirmed.number && std::ranges::find(all, attempt) == all.end())
-        all.push_back(attempt);
-  }
+  auto const add = [&](membership const& later) {
+    if (later.number > confirmed.number && std::ranges::find(all, later) == all.end()) all.push_back(later);
+  };
+  if (confirmed.number == 0) add(current_);  // no confirmed membership relates two sides
+  for (auto const& [id, peer] : processes_)
+    if (waits(peer)) std::ranges::for_each(peer.last.attempts, add);
   std::ranges::sort(all, {}, &membership::number);
   return all;
 }
