@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: tcp
-// elastic_checkpoints EPOCHS STEP_MS HEARTBEAT_MS: ranks that may change and save a checkpoint every second
-// step in the folder COHORT_CHECKPOINTS, for elastic_checkpoints_test.py. With 0 epochs, a rank only resumes.
+// elastic_checkpoints STRATEGY EPOCHS STEP_MS HEARTBEAT_MS DEADLINE_MS: ranks that may change and save a
+// checkpoint every second step in the folder COHORT_CHECKPOINTS, for elastic_checkpoints_test.py. The strategy
+// is allreduce, the deadline 60 s. With 0 epochs, a rank only resumes.
 #include <chrono>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
@@ -37,11 +38,11 @@ struct steps_printer final : cohort::listener {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  int const epochs = std::atoi(argv[1]), step_ms = std::atoi(argv[2]);
+  if (argc != 6) return 2;
+  int const epochs = std::atoi(argv[2]), step_ms = std::atoi(argv[3]);
   std::string const folder = std::getenv("COHORT_CHECKPOINTS");
   cohort::communicator_settings const how{.deadline = std::chrono::seconds(60),
-                                          .heartbeat = std::chrono::milliseconds(std::atoi(argv[3])),
+                                          .heartbeat = std::chrono::milliseconds(std::atoi(argv[4])),
                                           .log = cohort::stderr_sink()};
   auto const train = [&](cohort::communicator& world) {
     using namespace cohort;

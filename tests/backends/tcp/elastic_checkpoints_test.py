@@ -25,7 +25,8 @@ class elastic_checkpoints(unittest.TestCase):
 
     def resumed(self):
         """Step and checksum of a process that resumes."""
-        text = subprocess.run([os.environ["COHORT_PROGRAM"], "0", "0", "1000"], check=True, timeout=100, stdout=subprocess.PIPE, text=True).stdout
+        command = [os.environ["COHORT_PROGRAM"], "allreduce", "0", "0", "1000", "60000"]
+        text = subprocess.run(command, check=True, timeout=100, stdout=subprocess.PIPE, text=True).stdout
         return re.search(r"resumed at step (\d+), checksum (\w+)", text).groups()
 
     def check_end(self, run, processes):
