@@ -97,7 +97,8 @@ def run(rdd, command, *, write=write_csv, outputs=(), environment=None, restarts
     outputs        names of files that rank 0 writes there, and that are returned to the driver; the rank of a task may change
     environment    further variables of the program. With COHORT_MIN_RANKS, the ranks may change: a task starts a program that a signal
                    has ended again alone, and it joins the others. The data must then be the same for all ranks
-    restarts       how often the program is started again after ranks were lost (status 75, or a lost executor)
+    restarts       how often all ranks are started again after ranks were lost (status 75, or a lost executor). Within each of these
+                   starts, it is also how often a rank is started again alone
     restart_flags  appended to the command from the second start on
     grace          seconds between SIGTERM and SIGKILL if a task is cancelled
     on_line        called in the driver as on_line(rank, lines) with the last lines of each rank after a failure
@@ -123,6 +124,9 @@ def run(rdd, command, *, write=write_csv, outputs=(), environment=None, restarts
             if "Python" in cause and "Traceback" in cause and "cohort_spark" in cause:
                 raise
         failed = [one for one in ended if one.status not in (0, LOST)]
+        lost = [one for one in ended if one.status == LOST]
+        # A program that was started again too late to join: all other ranks have completed the training.
+        is_complete = not lost or (len(lost) == 1 < ranks and lost[0].starts > 1)
         if on_line:
             for one in ended:
                 if one.status != 0:
@@ -131,7 +135,7 @@ def run(rdd, command, *, write=write_csv, outputs=(), environment=None, restarts
             first = failed[0]
             raise RankFailed(f"rank {first.rank} on {first.host} has exited with status {first.status}:\n"
                              + "\n".join(first.lines))
-        if len(ended) == ranks and all(one.status == 0 for one in ended):
+        if len(ended) == ranks and is_complete:
             return Result({name: content for one in ended for name, content in one.outputs.items()}, start + 1)
         if start < restarts:
             time.sleep(delay)
@@ -343,6 +347,7 @@ class _Ended:
     status: int
     lines: list
     outputs: dict
+    starts: int  # of the program, in this start of all ranks
 
 
 class _Task:
@@ -373,10 +378,12 @@ class _Task:
                 if status >= 0 or not may_change or again == self.restarts:
                     break
                 time.sleep(min(2**again, 60))
+                for name in self.outputs:  # the rank may be another one
+                    (folder / name).unlink(missing_ok=True)
             kept = {}
             if status == 0 and (rank == 0 or may_change):
                 kept = {name: (folder / name).read_bytes() for name in self.outputs if not may_change or (folder / name).exists()}
-            yield _Ended(rank, addresses[rank], status if status >= 0 else LOST, lines, kept)
+            yield _Ended(rank, addresses[rank], status if status >= 0 else LOST, lines, kept, again + 1)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

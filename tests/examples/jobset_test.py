@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import signal
 import unittest
 
 import jsonschema
@@ -56,6 +57,12 @@ class jobset(unittest.TestCase):
         job["spec"]["completion"] = 1
         with self.assertRaises(kubernetes_validate.ValidationError):
             kubernetes_validate.validate(job, "1.29", strict=True)
+
+    def test_starts_ranks_again_that_were_lost_or_ended_by_a_signal(self):
+        rules = self.job["template"]["spec"]["podFailurePolicy"]["rules"]
+        final, = (rule["onExitCodes"] for rule in rules if rule["action"] == "FailJob")
+        signals = (signal.SIGABRT, signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM)
+        self.assertEqual((final["operator"], final["values"]), ("NotIn", [75, *(128 + one for one in signals)]))
 
     def test_sets_the_environment_variables_of_cohort(self):
         spec = self.job["template"]["spec"]

@@ -11,6 +11,7 @@
 #include <cohort/monitoring/html_report_listener.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/training/trainer.hpp>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -464,6 +465,18 @@ TEST(html_report, shows_no_bytes_per_step_after_only_one_step) {
   report.on_step(run, {.step = 0, .examples = 1, .step_seconds = 1, .bytes_sent = 300, .ranks = 2});
   report.on_epoch(run, {.epochs = 1});  // the other ranks have made further steps
   EXPECT_TRUE(run_of_page(report.page())["exchange"].is_null());
+}
+
+/// As if the ranks changed while on_epoch is called.
+TEST(html_report, has_a_single_point_for_a_repeated_epoch) {
+  training run = made();
+  scratch_folder const folder;
+  html_report_listener report(folder / "run.html");
+  for (std::int64_t const epoch : {0, 1, 1, 2, 2})
+    report.on_epoch(run, {.epoch = epoch, .epochs = 3, .loss = 1, .validation = {{"accuracy", 0.5}}});
+  run_of_page const shown(report.page());
+  EXPECT_EQ(shown["loss"].at(std::size_t{0}).at(2).size(), 3U);
+  EXPECT_EQ(shown["metrics"].at(std::size_t{0}).at(2).size(), 3U);
 }
 
 TEST(html_report, shows_weighted_losses_and_the_speed_of_all_ranks) {

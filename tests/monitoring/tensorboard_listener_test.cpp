@@ -280,6 +280,23 @@ TEST(tensorboard_listener, logs_an_error_once_and_training_continues) {
   EXPECT_EQ(board.file(), nullptr);
 }
 
+/// As if the ranks changed while on_epoch is called.
+TEST(tensorboard_listener, writes_a_repeated_epoch_once) {
+  scratch_folder const folder;
+  training run = trainer<reference<float>>(tiny);
+  tensorboard_listener board(folder.path(), {.histograms_every = 0});
+  for (std::int64_t const epoch : {0, 1}) {
+    board.on_step(run, {.step = epoch, .epoch = epoch, .examples = 1, .weight = 1, .loss = 1});
+    for (int i = 0; i < 2; ++i)
+      board.on_epoch(run, {.epoch = epoch, .loss = 1, .validation = {{"accuracy", 0.5}}});
+  }
+  board.on_end(run);
+  std::string const content = content_of(folder);
+  int points = 0;
+  for (std::size_t at = 0; (at = content.find("epoch/loss", at)) != content.npos; ++at) ++points;
+  EXPECT_EQ(points, 3) << "two points, and the list of compared curves";
+}
+
 TEST(tensorboard_listener, stops_writing_after_an_error_within_an_epoch) {
   scratch_folder const folder;
   std::vector<std::string> lines;

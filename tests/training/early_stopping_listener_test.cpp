@@ -196,6 +196,11 @@ TEST(early_stopping, refuses_an_invalid_state) {
        {"", "7", "7 2", "-1 0 1", "7 -1 1", "7 2 x", "7 2 1 1", "7,2 1", "99999999999999999999 2 1"})
     EXPECT_THROW(stopping.restore(text), data_error) << text;
   EXPECT_EQ(stopping.state(), "7 2 -0.125");
+  stopping.restore("7 0 2; 8 1 0 4 3 1.5");
+  EXPECT_EQ(stopping.state(), "7 0 2; 8 1 0 4 3 1.5");
+  for (char const* text : {"7 0 2; ", "7 0 2; 6 1 0 4 3 1.5", "7 0 2; 8 2 0 4 3 1.5", "7 0 2; 8 -1 0 4 3 1.5",
+                           "7 0 2; 8 1 0 4", "7 0 2; 8 1 0 4 3 1.5;", "7 0 2; 8 1 0 4 3 1.5 1"})
+    EXPECT_THROW(stopping.restore(text), data_error) << text;
 }
 
 /// Records the checksum after each epoch and, like a metric, scores the epochs.

@@ -10,6 +10,7 @@
 #include <cohort/layer/synchronised_batch_norm.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/training/detail/training_state.hpp>
+#include <cohort/training/early_stopping_listener.hpp>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -89,13 +90,18 @@ struct observer final : listener {
   std::atomic<bool> const& leaves;
 };
 
-/// What the processes train: network, data and settings.
+/// Returns a number for an epoch, counted from 1, and a number of ranks.
+using score = double (*)(std::int64_t epoch, int ranks);
+
+/// What the processes train: network, data and settings. With `best`, the result has the parameters of the
+/// epoch with the highest score.
 template <class Strategy>
 struct job_settings {
   Strategy strategy{};
   std::function<graph()> net = [] { return graph(probe); };
   std::function<dataset()> data = probe_data;
   training_settings settings{.optimizer = {sgd{.learning_rate = 1}}};
+  score best = nullptr;
 };
 
 template <class Strategy>
@@ -105,8 +111,13 @@ void fit(communicator& world, job_settings<Strategy> const& job, process_result&
   auto run = trainer<reference<double>>(job.net(), world, job.strategy, job.settings);
   result.before = values_of(run);
   observer watches(result, leaves);
+  early_stopping_listener stopping(
+      {.name = "score", .of = [&](training& of) { return job.best(of.epoch(), of.world().size()); }},
+      {.restore_best = true, .lines = {}});
+  std::vector<listener*> listeners{&watches};
+  if (job.best) listeners.push_back(&stopping);
   fit_report const report = run.fit(
-      data, {.batch = examples_per_rank, .epochs = epochs, .validation = data, .listeners = {&watches}});
+      data, {.batch = examples_per_rank, .epochs = epochs, .validation = data, .listeners = listeners});
   result.lost = report.lost_examples;
   result.left = report.stopped;
   if (result.left) return;
@@ -201,6 +212,29 @@ void check_counts(run_result const& result, std::int64_t most_lost) {
 }
 
 constexpr int every = 3;
+
+/// Returns how often each example counts in the parameters.
+int common_count(run_result const& result) {
+  process_result const end = common_end(result);
+  double const count = end.has_ended ? (end.before[0] - end.after[0]) * examples_per_step : 0;
+  for (std::size_t i = 0; end.has_ended && i < examples; ++i)
+    EXPECT_NEAR((end.before[i] - end.after[i]) * examples_per_step, count, 1e-6);
+  return static_cast<int>(std::lround(count));
+}
+
+TEST(elastic_fit, restores_the_parameters_of_the_best_epoch) {
+  score const first = [](std::int64_t epoch, int) { return epoch == 1 ? 2. : 1.; };
+  try_all_calls<allreduce>({.best = first}, fault::kill, 1,
+                           [](run_result const& end) { EXPECT_EQ(common_count(end), 1); });
+  // If the evaluation of the second epoch is repeated by other ranks, the first epoch is the best one again.
+  score const second_of_all_ranks = [](std::int64_t epoch, int size) {
+    return epoch == 1 ? 1. : size == ranks ? 2. : 0.;
+  };
+  for (fault const kind : {fault::kill, fault::join})
+    try_all_calls<allreduce>(
+        {.best = second_of_all_ranks}, kind, 1,
+        [](run_result const& end) { EXPECT_GE(common_count(end), end.has_happened ? 1 : 2); }, 2);
+}
 
 TEST(elastic_fit, makes_a_step_of_allreduce_again_if_a_rank_is_lost) {
   for (int const victim : {0, 2})

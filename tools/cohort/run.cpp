@@ -24,6 +24,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -372,8 +373,9 @@ std::chrono::seconds delay_of_start(int restarts) {
 
 class run {
  public:
-  run(command const& given, int restart, signal_source const& signals, watchdog const& guard)
-      : given_(given), restart_(restart), signals_(signals), guard_(guard) {}
+  /// `restart`: number of earlier starts of all ranks. `left`: number of further starts that are left.
+  run(command const& given, int restart, int left, signal_source const& signals, watchdog const& guard)
+      : given_(given), restart_(restart), left_(left), signals_(signals), guard_(guard) {}
 
   /// Starts all ranks, and returns the exit status of the job.
   int all() {
@@ -389,6 +391,8 @@ class run {
   }
   /// Returns whether a signal of the user ended the job. Such a job is not started again.
   bool interrupted() const { return interrupted_; }
+  /// Number of further starts that are left.
+  int left() const { return left_; }
 
  private:
   std::string address() const {
@@ -427,7 +431,7 @@ class run {
                 .on = on.name.empty() ? std::string() : " on " + on.name};
     if (!given_.output.empty()) {
       auto const path = std::filesystem::path(given_.output) / (std::to_string(rank) + ".log");
-      one.copy.open(path, restart_ + replaced_ > 0 ? std::ios::app : std::ios::trunc);
+      one.copy.open(path, left_ < given_.restarts ? std::ios::app : std::ios::trunc);
       if (!one.copy)
         throw std::runtime_error("--output: cannot write " + path.string() + ": " + std::strerror(errno));
     }
@@ -683,9 +687,10 @@ class run {
         std::fprintf(stderr, "cohort run: rank %d%s has exited with status %d\n", one.rank, one.on.c_str(),
                      *one.status);
       if (is_lost(one, *one.status) && continues()) {
-        if (!interrupted_ && replaced_ < given_.restarts) replace_later(one);
+        if (!interrupted_ && left_ > 0) replace_later(one);
         continue;
       }
+      if (is_lost(one, *one.status) && is_superfluous(one)) continue;
       if (*one.status != 0 && !failed_) {
         failed_ = true;
         terminate_at_ = clock_type::now() + grace;
@@ -703,13 +708,23 @@ class run {
     return given_.min_ranks > 0 && runs && good >= given_.min_ranks;
   }
 
+  /// Returns whether a lost process was started again too late to join: the other ranks run without it, or
+  /// have ended without a failure.
+  bool is_superfluous(process const& lost_process) const {
+    if (std::ranges::count(processes_, lost_process.rank, &process::rank) < 2) return false;
+    std::map<int, bool> is_good;  // of each other rank's last process
+    for (process const& one : processes_)
+      if (one.rank != lost_process.rank) is_good[one.rank] = !one.status || *one.status == 0;
+    return !is_good.empty() && std::ranges::all_of(is_good, [](auto const& rank) { return rank.second; });
+  }
+
   /// A rank that is lost repeatedly is started after 1, 2, 4, … seconds.
   void replace_later(process const& lost_process) {
     auto const before = std::ranges::count(processes_, lost_process.rank, &process::rank) - 1;
     auto const delay = delay_of_start(static_cast<int>(before));
-    ++replaced_;
+    --left_;
     std::fprintf(stderr, "cohort run: rank %d is started again in %lld s (%d of %d)\n", lost_process.rank,
-                 static_cast<long long>(delay.count()), replaced_, given_.restarts);
+                 static_cast<long long>(delay.count()), given_.restarts - left_, given_.restarts);
     lost_.push_back({lost_process.where, lost_process.local, lost_process.rank, clock_type::now() + delay});
   }
   /// Starts lost ranks again, which then join the others.
@@ -751,7 +766,7 @@ class run {
   }
 
   command const& given_;
-  int restart_;
+  int restart_, left_;
   signal_source const& signals_;
   watchdog const& guard_;
   std::optional<secret_in_memory> secret_here_;  // used by the ranks of this host
@@ -762,7 +777,6 @@ class run {
     clock_type::time_point start;
   };
   std::vector<lost_rank> lost_;  // to be started again
-  int replaced_ = 0;
   std::string join_, secret_;
   static constexpr auto never = clock_type::time_point::max();
   clock_type::time_point terminate_at_ = never, kill_at_ = never, end_ssh_at_ = never, last_interrupt_{};
@@ -780,12 +794,15 @@ int run_with_restarts(command given) {
   ::signal(SIGPIPE, SIG_IGN);
   watchdog const guard;
   signal_source const signals;
+  int left = given.restarts;
   for (int restart = 0;; ++restart) {
-    run job(given, restart, signals, guard);
+    run job(given, restart, left, signals, guard);
     int const status = job.all();
-    if (status != lost || restart == given.restarts || job.interrupted()) return status;
+    left = job.left();
+    if (status != lost || left == 0 || job.interrupted()) return status;
+    --left;
     auto const delay = delay_of_start(restart);
-    std::fprintf(stderr, "cohort run: ranks were lost: start %d of %d in %lld s\n", restart + 2,
+    std::fprintf(stderr, "cohort run: ranks were lost: start %d of %d in %lld s\n", given.restarts - left + 1,
                  given.restarts + 1, static_cast<long long>(delay.count()));
     if (signals.interrupted_within(delay)) return status;
   }

@@ -108,6 +108,8 @@ class html_report_listener final : public listener {
   std::vector<std::array<double, phases>> phases_of_ranks_{};
   std::array<double, phases> phase_seconds_{};
   bool has_stepped_ = false, separate_backward_ = false;
+  /// Epoch of the last on_epoch; −1 after a step. If the ranks change, fit repeats on_epoch.
+  std::int64_t epoch_of_point_ = -1;
   std::int64_t measured_steps_ = 0;  // number of steps in phase_seconds_ and bytes_sent_
   detail::dense_parameters before_{};
   std::int64_t step_ = 0, epoch_ = 0, epochs_ = 0, steps_in_epoch_ = -1, step_in_epoch_ = 0;

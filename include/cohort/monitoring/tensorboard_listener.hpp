@@ -98,6 +98,8 @@ class tensorboard_listener final : public listener {
   std::string last_error_{};
   std::vector<std::string> compared_{};  // tags that the HParams page compares
   bool has_compared_ = false;            // whether compared_ is written
+  /// Epoch of the last on_epoch; −1 after a step. If the ranks change, fit repeats on_epoch.
+  std::int64_t epoch_of_point_ = -1;
   std::int64_t first_step_ = 0, first_epoch_ = 0;
   detail::dense_parameters before_{};      // parameters before the step whose update is shown
   std::int64_t steps_ = 0, examples_ = 0;  // numbers since the last point

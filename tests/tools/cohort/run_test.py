@@ -149,6 +149,24 @@ class run_command(unittest.TestCase):
             self.assertEqual(done.stdout.count(f"rank {rank} ends"), 1)
         self.run_it("-n", 2, "--min", 2, script='[ "$COHORT_RANK" = 0 ] || exit 75', expect=75)  # too few are left
 
+    def test_completes_a_job_although_a_rank_is_started_again_too_late_to_join(self):
+        """Rank 1 is killed shortly before the end. Its replacement finds no other rank."""
+        for end in ("exit 75", "kill -9 $$"):
+            script = ('if [ $COHORT_RANK = 0 ]; then echo $$ > rank0; until [ -e back ]; do sleep 0.05; done; exit; fi; '
+                      'until [ -s rank0 ]; do sleep 0.05; done; [ -e killed ] || { touch killed; kill -9 $$; }; '
+                      f'touch back; while kill -0 $(cat rank0) 2>/dev/null; do sleep 0.05; done; {end}')
+            done = self.run_it("-n", 2, "--min", 1, "--restarts", 1, script=script)
+            self.assertIn("rank 1 is started again in 1 s (1 of 1)", done.stderr)
+            self.assertNotIn("ranks were lost", done.stderr)
+            for name in ("rank0", "killed", "back"):
+                (self.folder / name).unlink()
+
+    def test_counts_both_kinds_of_restarts_together(self):
+        script = 'echo start; [ $COHORT_RANK = 1 ] || until [ -e back ]; do sleep 0.05; done; [ ! -e lost ] || touch back; touch lost; exit 75'
+        done = self.run_it("-n", 2, "--min", 1, "--restarts", 1, script=script, expect=75)
+        self.assertEqual(done.stdout.count("start"), 3)
+        self.assertNotIn("ranks were lost", done.stderr)
+
     def test_sigterm_stops_ranks_that_may_leave_by_sigint(self):
         job = subprocess.Popen(self.command("-n", 2, "--min", 1, script=self.recording_script()), cwd=self.folder)
         self.assertTrue(self.becomes_true(self.has_received(2)))

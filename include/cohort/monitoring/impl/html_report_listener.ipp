@@ -235,6 +235,7 @@ void html_report_listener::begin(training& run) {
 
 void html_report_listener::on_step(training& run, step_report const& done) {
   bool const is_first = !std::exchange(has_stepped_, true);
+  epoch_of_point_ = -1;
   if (is_first)
     require_classes(run);
   else
@@ -397,9 +398,11 @@ void html_report_listener::on_epoch(training& run, epoch_report const& done) {
   epochs_ = std::max(done.epochs, epoch_);
   step_ = run.step();
   step_in_epoch_ = 0;
-  detail::curve_named(loss_, "loss of the epoch").add(x, done.loss);
-  for (metric_value const& one : done.validation)
-    detail::curve_named(one.name == metrics::loss.name ? loss_ : metrics_, one.name).add(x, one.value);
+  if (std::exchange(epoch_of_point_, done.epoch) != done.epoch) {
+    detail::curve_named(loss_, "loss of the epoch").add(x, done.loss);
+    for (metric_value const& one : done.validation)
+      detail::curve_named(one.name == metrics::loss.name ? loss_ : metrics_, one.name).add(x, one.value);
+  }
   describe_exchange(run);
   write();
 }

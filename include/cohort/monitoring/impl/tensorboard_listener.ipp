@@ -74,6 +74,7 @@ void tensorboard_listener::attempt(F const& write) {
 
 void tensorboard_listener::on_step(training& run, step_report const& done) {
   if (run.world().rank() != 0 || !last_error_.empty()) return;
+  epoch_of_point_ = -1;
   attempt([&] {
     bool const is_first = !file_;
     if (is_first) begin(run, done);
@@ -218,7 +219,7 @@ void tensorboard_listener::write_filters(training& run, detail::dense_parameters
 void tensorboard_listener::on_epoch(training& run, epoch_report const& done) {
   if (run.world().rank() != 0) return;
   attempt([&] {
-    if (!file_) return;
+    if (!file_ || std::exchange(epoch_of_point_, done.epoch) == done.epoch) return;
     constexpr std::string_view prefix = "validation ";
     scalar("epoch/loss", run.step(), done.loss);
     for (metric_value const& one : done.validation) {
