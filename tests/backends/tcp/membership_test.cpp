@@ -82,3 +82,39 @@ TEST(membership_rules, require_the_quorum_of_a_membership_that_no_waiting_proces
   rules.report(1, {}, time);
   EXPECT_EQ(rules.decide(time).claim, first);
 }
+
+TEST(membership_rules, prefer_members_of_the_last_memberships_to_processes_that_join) {
+  using namespace std::chrono_literals;
+  membership const confirmed{.number = 5, .members = {1, 2}},
+      last{.number = 6, .members = {1, 2}, .origin = 5};
+  membership_rules::clock::time_point const time{10s};
+  membership_rules rules({.ranks = 2, .least = 1, .most = 2, .silence = 1s, .may_be_first = false},
+                         time - 2s);
+  rules.report(1, {.confirmed = confirmed, .attempts = {last}, .loaded = 6}, time);
+  rules.report(3, {}, time);
+  rules.report(2, {.confirmed = confirmed, .attempts = {last}, .loaded = 5}, time);
+  // {1, 3} would be half of both memberships. Without a claim, a service that sees only 2 could begin {2}.
+  membership_rules::decision const next = rules.decide(time);
+  ASSERT_TRUE(next.begin);
+  EXPECT_EQ(next.begin->members, (std::vector<process_id>{1, 2}));
+}
+
+TEST(membership_rules, count_only_processes_that_the_next_membership_contains) {
+  using namespace std::chrono_literals;
+  membership const confirmed{.number = 5, .members = {1, 2}},
+      last{.number = 6, .members = {1, 3}, .origin = 5};
+  membership_rules::clock::time_point const time{10s};
+  for (process_id const claimant : {1, 2}) {
+    membership_rules rules({.ranks = 2, .least = 1, .most = 2, .silence = 1s, .may_be_first = false},
+                           time - 2s);
+    rules.report(1, {.confirmed = confirmed, .attempts = {last}, .loaded = 6}, time);
+    rules.report(2, {.confirmed = confirmed, .loaded = 5}, time);
+    rules.report(3, {.attempts = {last}, .loaded = 6}, time);
+    // The next membership is {1, 3}, half of the confirmed one, although 1 and 2 wait.
+    membership_rules::decision const next = rules.decide(time);
+    ASSERT_EQ(next.claim, confirmed);
+    EXPECT_EQ(next.claimant, 1U);
+    rules.claimed(confirmed, claimant);
+    EXPECT_EQ(rules.decide(time).begin.has_value(), claimant == 1);
+  }
+}

@@ -39,23 +39,28 @@ struct conditions {
 };
 
 /// One schedule. Processes act once per tick of 50 ms. A message arrives 0 to 3 ticks after it was sent, in
-/// order; while sender and receiver are in different parts of the network, it waits.
+/// order; while sender and receiver are in different parts of the network, it waits. Half of the schedules are
+/// crowded: there are more processes than a membership may have, and more faults, most of them partitions and
+/// restarts of the service.
 class schedule {
  public:
   explicit schedule(std::uint64_t seed, conditions given = {}) : given_(given), random_(seed) {
     ranks_ = pick(1, 5);
     least_ = pick(1, ranks_);
-    most_ = ranks_ + pick(0, 2);
+    is_crowded_ = pick(0, 1) == 0;
+    most_ = is_crowded_ ? ranks_ : ranks_ + pick(0, 2);
     has_claims_ = pick(0, 1) == 0;
     constexpr double losses[]{0, 0, 0.01, 0.05};
     if (given_.loss < 0) given_.loss = losses[pick(0, 3)];
     begin_service(true);
-    for (int i = 0; i < ranks_; ++i) add_process();
+    int const surplus = is_crowded_ ? pick(1, 2) : 0;
+    for (int i = 0; i < ranks_ + surplus; ++i) add_process();
   }
 
   void run() {
     constexpr auto last_fault = 10s, end = 30s;
-    for (int i = 0; i < given_.faults; ++i) time_.add(moment(pick(1, 200) * tick), [this] { add_fault(); });
+    int const faults = is_crowded_ ? 2 * given_.faults : given_.faults;
+    for (int i = 0; i < faults; ++i) time_.add(moment(pick(1, 200) * tick), [this] { add_fault(); });
     time_.add(moment(last_fault), [this] { heal(); });
     time_.add(moment(0s), [this] { advance(); });
     run_until(moment(end));
@@ -147,7 +152,8 @@ class schedule {
     auto one = processes_.begin();
     std::advance(one, pick(0, static_cast<int>(processes_.size()) - 1));
     auto& [id, it] = *one;
-    switch (pick(0, 6)) {
+    constexpr int of_the_network[]{2, 3, 5};
+    switch (is_crowded_ && pick(0, 1) == 0 ? of_the_network[pick(0, 2)] : pick(0, 6)) {
       case 0:
         it.alive = false;
         lose_connection(id);
@@ -413,7 +419,7 @@ class schedule {
   std::mt19937_64 random_;
   cohort::detail::virtual_time<moment, std::function<void()>> time_;
   int ranks_ = 1, least_ = 1, most_ = 1;
-  bool has_claims_ = false, was_begun_ = false;
+  bool is_crowded_ = false, has_claims_ = false, was_begun_ = false;
   std::multiset<int> fault_at_;
   std::optional<membership_rules> service_;
   std::int64_t executions_ = 0, newest_step_ = 0;
