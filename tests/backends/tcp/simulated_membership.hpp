@@ -39,9 +39,9 @@ struct conditions {
 };
 
 /// One schedule. Processes act once per tick of 50 ms. A message arrives 0 to 3 ticks after it was sent, in
-/// order; while sender and receiver are in different parts of the network, it waits. Half of the schedules are
-/// crowded: there are more processes than a membership may have, and more faults, most of them partitions and
-/// restarts of the service.
+/// order; while sender and receiver are in different parts of the network, it waits. Half of the schedules
+/// are crowded: there are more processes than a membership may have, and more faults, most of them partitions
+/// and restarts of the service.
 class schedule {
  public:
   explicit schedule(std::uint64_t seed, conditions given = {}) : given_(given), random_(seed) {
