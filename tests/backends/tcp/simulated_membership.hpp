@@ -39,23 +39,28 @@ struct conditions {
 };
 
 /// One schedule. Processes act once per tick of 50 ms. A message arrives 0 to 3 ticks after it was sent, in
-/// order; while sender and receiver are in different parts of the network, it waits.
+/// order; while sender and receiver are in different parts of the network, it waits. Half of the schedules
+/// are crowded: there are more processes than a membership may have, and more faults, most of them partitions
+/// and restarts of the service.
 class schedule {
  public:
   explicit schedule(std::uint64_t seed, conditions given = {}) : given_(given), random_(seed) {
     ranks_ = pick(1, 5);
     least_ = pick(1, ranks_);
-    most_ = ranks_ + pick(0, 2);
+    is_crowded_ = pick(0, 1) == 0;
+    most_ = is_crowded_ ? ranks_ : ranks_ + pick(0, 2);
     has_claims_ = pick(0, 1) == 0;
     constexpr double losses[]{0, 0, 0.01, 0.05};
     if (given_.loss < 0) given_.loss = losses[pick(0, 3)];
     begin_service(true);
-    for (int i = 0; i < ranks_; ++i) add_process();
+    int const surplus = is_crowded_ ? pick(1, 2) : 0;
+    for (int i = 0; i < ranks_ + surplus; ++i) add_process();
   }
 
   void run() {
     constexpr auto last_fault = 10s, end = 30s;
-    for (int i = 0; i < given_.faults; ++i) time_.add(moment(pick(1, 200) * tick), [this] { add_fault(); });
+    int const faults = is_crowded_ ? 2 * given_.faults : given_.faults;
+    for (int i = 0; i < faults; ++i) time_.add(moment(pick(1, 200) * tick), [this] { add_fault(); });
     time_.add(moment(last_fault), [this] { heal(); });
     time_.add(moment(0s), [this] { advance(); });
     run_until(moment(end));
@@ -147,7 +152,8 @@ class schedule {
     auto one = processes_.begin();
     std::advance(one, pick(0, static_cast<int>(processes_.size()) - 1));
     auto& [id, it] = *one;
-    switch (pick(0, 6)) {
+    constexpr int of_the_network[]{2, 3, 5};
+    switch (is_crowded_ && pick(0, 1) == 0 ? of_the_network[pick(0, 2)] : pick(0, 6)) {
       case 0:
         it.alive = false;
         lose_connection(id);
@@ -381,7 +387,37 @@ class schedule {
     last_ = all;
   }
 
-  /// After the last fault, the job goes on unless half of the members of its last memberships have ended.
+  /// Whether processes that run, at most as many as a membership may have, are more than half of each given
+  /// membership. One of them has the newest state.
+  bool has_majorities(std::vector<membership> const& all) const {
+    std::vector<process_id> running;
+    std::pair<std::int64_t, std::int64_t> newest;
+    auto const order = [&](process_id id) {
+      member_report const& state = processes_.at(id).state;
+      return std::pair(state.loaded, state.step);
+    };
+    for (auto const& [id, one] : processes_) {
+      if (!runs(one)) continue;
+      running.push_back(id);
+      newest = std::max(newest, order(id));
+    }
+    for (std::uint32_t set = 1; set < 1U << running.size(); ++set) {
+      std::set<process_id> chosen;
+      for (std::size_t k = 0; k < running.size(); ++k)
+        if (set >> k & 1U) chosen.insert(running[k]);
+      bool const has_state = std::ranges::any_of(chosen, [&](process_id id) { return order(id) == newest; });
+      auto const is_majority = [&](membership const& one) {
+        auto const present =
+            std::ranges::count_if(one.members, [&](process_id id) { return chosen.contains(id); });
+        return one.members.empty() || 2 * present > std::ssize(one.members);
+      };
+      if (std::ssize(chosen) <= most_ && has_state && std::ranges::all_of(all, is_majority)) return true;
+    }
+    return false;
+  }
+
+  /// After the last fault, the job goes on if a membership may have more than half of the members of each of
+  /// its last memberships.
   void check_liveness() {
     if (::testing::Test::HasFatalFailure()) return;
     int alive = 0;
@@ -399,11 +435,7 @@ class schedule {
       if (runs(one))
         std::ranges::copy_if(one.state.attempts, std::back_inserter(all),
                              [&](membership const& attempt) { return attempt.number > confirmed.number; });
-    for (membership const& attempt : all) {
-      auto const present =
-          std::ranges::count_if(attempt.members, [&](process_id id) { return runs(processes_.at(id)); });
-      if (2 * present <= std::ssize(attempt.members)) return;
-    }
+    if (!has_majorities(all)) return;
     std::int64_t const before = executions_;
     run_until(now() + 5 * given_.silence);
     EXPECT_GT(executions_, before) << "the job does not go on";
@@ -413,7 +445,7 @@ class schedule {
   std::mt19937_64 random_;
   cohort::detail::virtual_time<moment, std::function<void()>> time_;
   int ranks_ = 1, least_ = 1, most_ = 1;
-  bool has_claims_ = false, was_begun_ = false;
+  bool is_crowded_ = false, has_claims_ = false, was_begun_ = false;
   std::multiset<int> fault_at_;
   std::optional<membership_rules> service_;
   std::int64_t executions_ = 0, newest_step_ = 0;

@@ -128,13 +128,16 @@ class membership_rules {
   /// Whether the process may still connect, because the service has just begun.
   bool may_still_connect(process_id peer, clock::time_point time) const;
   bool must_change(clock::time_point time) const;
-  /// The part of the members of `last` that wait, of those that have not left.
-  quorum present(membership const& last) const;
+  /// The part of the members of `last` that `next` contains, of those that have not left.
+  quorum present(membership const& last, membership const& next) const;
   bool all_missing_ended_by_kernel(membership const& last) const;
   /// The newest confirmed membership that a waiting process reports, and all later ones that waiting
   /// processes have accepted, in the order of their numbers. Without a confirmed one, also the last one of
   /// this service.
   std::vector<membership> last_memberships() const;
+  /// At most `most` waiting processes: one with the newest state, more than half of each last membership if
+  /// possible, then others with the state, then members of more of the last memberships.
+  std::vector<process_id> next_members(std::vector<membership> const& all_last, std::int64_t loaded) const;
   /// Whether the rules may still need the process: it is connected, or a member of a membership that is not
   /// forgotten.
   bool is_needed(process_id peer) const;

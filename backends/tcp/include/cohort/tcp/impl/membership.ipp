@@ -107,12 +107,12 @@ bool membership_rules::must_change(clock::time_point time) const {
   });
 }
 
-membership_rules::quorum membership_rules::present(membership const& last) const {
+membership_rules::quorum membership_rules::present(membership const& last, membership const& next) const {
   int present_members = 0, all = 0;
   for (process_id const id : last.members) {
     auto const found = processes_.find(id);
     all += found == processes_.end() || !found->second.has_left;
-    present_members += found != processes_.end() && waits(found->second);
+    present_members += next.contains(id);
   }
   return 2 * present_members > all                           ? quorum::majority
          : present_members > 0 && 2 * present_members == all ? quorum::half
@@ -151,6 +151,47 @@ bool membership_rules::is_needed(process_id peer) const {
             });
 }
 
+std::vector<process_id> membership_rules::next_members(std::vector<membership> const& all_last,
+                                                       std::int64_t loaded) const {
+  std::vector<process_id> const& confirmed = all_last.front().members;
+  std::vector<std::tuple<bool, std::int64_t, std::int64_t, std::int64_t, process_id>> order;
+  for (auto const& [id, peer] : processes_) {
+    if (!waits(peer)) continue;
+    bool const stays = loaded > 0 && peer.last.loaded == loaded;
+    std::int64_t const memberships =
+        std::ranges::count_if(all_last, [&](membership const& last) { return last.contains(id); });
+    auto const rank = std::ranges::find(confirmed, id) - confirmed.begin();
+    order.emplace_back(!stays, stays ? 0 : -memberships, stays ? -peer.last.step : 0,
+                       stays ? rank : peer.arrival, id);
+  }
+  std::ranges::sort(order);
+  std::vector<bool> is_chosen(order.size());
+  std::ptrdiff_t chosen = 0;
+  auto const choose = [&](std::size_t k) {
+    if (is_chosen[k] || chosen >= how_.most) return;
+    is_chosen[k] = true;
+    ++chosen;
+  };
+  auto const is_in = [&](membership const& last, std::size_t k) {
+    return last.contains(std::get<process_id>(order[k]));
+  };
+  choose(0);  // it has the newest state
+  for (membership const& last : all_last) {
+    std::ptrdiff_t present_members = 0;
+    for (std::size_t k = 0; k < order.size(); ++k) present_members += is_chosen[k] && is_in(last, k);
+    for (std::size_t k = 0; k < order.size() && 2 * present_members <= std::ssize(last.members); ++k) {
+      if (is_chosen[k] || !is_in(last, k)) continue;
+      choose(k);
+      ++present_members;
+    }
+  }
+  for (std::size_t k = 0; k < order.size(); ++k) choose(k);
+  std::vector<process_id> members;
+  for (std::size_t k = 0; k < order.size(); ++k)
+    if (is_chosen[k]) members.push_back(std::get<process_id>(order[k]));
+  return members;
+}
+
 void membership_rules::form(clock::time_point time, decision& result) {
   std::vector<membership> const all_last = last_memberships();
   membership const &confirmed = all_last.front(), &newest = all_last.back();
@@ -174,35 +215,23 @@ void membership_rules::form(clock::time_point time, decision& result) {
     if (waits(peer)) loaded = std::max(loaded, peer.last.loaded);
   bool const has_state = loaded >= std::max(newest.origin, current_.origin);
   if (!has_state || waiting() < how_.least) return;  // before a claim, which another side may need
+  membership next{.number = std::max(current_.number, newest.number) + 1,
+                  .members = next_members(all_last, loaded),
+                  .origin = confirmed.number};
   for (membership const& last : all_last) {
     if (std::ranges::any_of(last.members, [&](process_id id) { return may_still_connect(id, time); })) return;
-    quorum const present_members = last.number == 0 ? quorum::majority : present(last);
+    quorum const present_members = last.number == 0 ? quorum::majority : present(last, next);
     if (present_members == quorum::majority) continue;
     if (present_members == quorum::none) return;
-    auto const is_waiting = [&](process_id id) {
-      auto const found = processes_.find(id);
-      return found != processes_.end() && waits(found->second);
-    };
     auto const answer =
         std::ranges::find(claims_, last, &std::pair<membership, std::optional<process_id>>::first);
     if (answer == claims_.end()) {
       result.claim = last;
-      result.claimant = *std::ranges::find_if(last.members, is_waiting);
+      result.claimant = *std::ranges::find_if(last.members, [&](process_id id) { return next.contains(id); });
       return;
     }
-    if (!(answer->second ? is_waiting(*answer->second) : all_missing_ended_by_kernel(last))) return;
+    if (!(answer->second ? next.contains(*answer->second) : all_missing_ended_by_kernel(last))) return;
   }
-  std::vector<std::tuple<bool, std::int64_t, std::int64_t, process_id>> order;
-  for (auto const& [id, peer] : processes_) {
-    if (!waits(peer)) continue;
-    bool const stays = loaded > 0 && peer.last.loaded == loaded;
-    auto const rank = std::ranges::find(confirmed.members, id) - confirmed.members.begin();
-    order.emplace_back(!stays, stays ? -peer.last.step : 0, stays ? rank : peer.arrival, id);
-  }
-  std::ranges::sort(order);
-  membership next{.number = std::max(current_.number, newest.number) + 1, .origin = confirmed.number};
-  for (auto const& entry : order)
-    if (std::ssize(next.members) < how_.most) next.members.push_back(std::get<process_id>(entry));
   for (process_id const id : next.members) {
     process& peer = processes_.at(id);
     peer.last.trains = true;
