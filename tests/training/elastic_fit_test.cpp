@@ -334,10 +334,9 @@ TEST(elastic_fit, stops_all_ranks_if_a_call_after_their_agreement_is_interrupted
       EXPECT_FALSE(result.processes.at(id).has_ended) << "process " << id;
     }
   };
-  for (int const victim : {0, 1}) {
-    try_all_calls<allreduce>({.stop_at = 1}, fault::interrupt, victim, check);
-    try_all_calls<parameter_averaging>({.strategy = {.every = 2}, .stop_at = 1}, fault::interrupt, victim,
-                                       check);
+  for (fault const kind : {fault::interrupt, fault::join}) {
+    try_all_calls<allreduce>({.stop_at = 1}, kind, 1, check);
+    try_all_calls<parameter_averaging>({.strategy = {.every = 2}, .stop_at = 1}, kind, 1, check);
   }
 }
 
