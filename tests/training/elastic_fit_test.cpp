@@ -30,6 +30,7 @@ using cohort_test::elastic_threads;
 using cohort_test::killed;
 
 constexpr int examples = 48, examples_per_rank = 4, ranks = 3, epochs = 2;
+constexpr int every = 3, most_calls_of_regroup = 10;
 constexpr int examples_per_step = examples_per_rank * ranks;
 
 /// The gradient of example i is the unit vector e_i, so parameter i counts how often example i was used.
@@ -56,12 +57,15 @@ struct process_result {
   bool has_ended = false, left = false;
 };
 
-enum class fault { kill, leave, join };
+enum class fault { kill, leave, join, interrupt };
 
-/// Before call `call` of its fit, process `victim` is killed or asked to leave, or another process joins.
+/// Before call `call` of its fit, process `victim` is killed or asked to leave, or another process joins; or
+/// the call is interrupted on this process only. Then, if `next_call` > 0, call `next_call` of process
+/// `next_victim` after this fault is interrupted on this process only.
 struct planned_fault {
   fault kind = fault::kill;
   int victim = 0, call = 0;
+  int next_victim = 0, next_call = 0;
 };
 
 std::vector<double> values_of(training& run) {
@@ -74,7 +78,8 @@ std::vector<double> values_of(training& run) {
 /// Records the residual of the process, in units of an example, and lets it leave on request.
 struct observer final : listener {
   observer(process_result& into, std::atomic<bool> const& request) : result(into), leaves(request) {}
-  void on_step(training& run, step_report const&) override {
+  void on_step(training& run, step_report const& done) override {
+    if (done.step == stop_at) run.request({.stop = true});
     if (leaves) run.state().wants_to_leave = true;
     record_residual(run);
   }
@@ -88,13 +93,15 @@ struct observer final : listener {
   }
   process_result& result;
   std::atomic<bool> const& leaves;
+  std::int64_t stop_at = -1;
 };
 
 /// Returns a number for an epoch, counted from 1, and a number of ranks.
 using score = double (*)(std::int64_t epoch, int ranks);
 
 /// What the processes train: network, data and settings. With `best`, the result has the parameters of the
-/// epoch with the highest score.
+/// epoch with the highest score. `stop_at`: the step after which they request the end of the fit; then they
+/// continue with another fit if `continues`.
 template <class Strategy>
 struct job_settings {
   Strategy strategy{};
@@ -102,6 +109,8 @@ struct job_settings {
   std::function<dataset()> data = probe_data;
   training_settings settings{.optimizer = {sgd{.learning_rate = 1}}};
   score best = nullptr;
+  std::int64_t stop_at = -1;
+  bool continues = false;
 };
 
 template <class Strategy>
@@ -111,13 +120,14 @@ void fit(communicator& world, job_settings<Strategy> const& job, process_result&
   auto run = trainer<reference<double>>(job.net(), world, job.strategy, job.settings);
   result.before = values_of(run);
   observer watches(result, leaves);
+  watches.stop_at = job.stop_at;
   early_stopping_listener stopping(
       {.name = "score", .of = [&](training& of) { return job.best(of.epoch(), of.world().size()); }},
       {.restore_best = true, .lines = {}});
-  std::vector<listener*> listeners{&watches};
-  if (job.best) listeners.push_back(&stopping);
-  fit_report const report = run.fit(
-      data, {.batch = examples_per_rank, .epochs = epochs, .validation = data, .listeners = listeners});
+  fit_settings how{.batch = examples_per_rank, .epochs = epochs, .validation = data, .listeners = {&watches}};
+  if (job.best) how.listeners.push_back(&stopping);
+  fit_report report = run.fit(data, how);
+  if (report.stopped && job.continues) report = run.fit(data, how);
   result.lost = report.lost_examples;
   result.left = report.stopped;
   if (result.left) return;
@@ -153,12 +163,16 @@ run_result run(job_settings<Strategy> const& settings, planned_fault const& plan
       }
     });
   };
+  std::atomic<int> later_calls = 0;  // of the next victim
   job.before_call = [&](int id, int call) {
-    if (id != planned.victim || call < planned.call || has_happened.exchange(true)) return;
+    if (has_happened && id == planned.next_victim && planned.next_call > 0)
+      return ++later_calls == planned.next_call;
+    if (id != planned.victim || call < planned.call || has_happened.exchange(true)) return false;
     auto const index = static_cast<std::size_t>(id);
     if (planned.kind == fault::kill) processes[index]->kill();
     if (planned.kind == fault::leave) leaves[index] = true;
     if (planned.kind == fault::join) start(ranks);
+    return planned.kind == fault::interrupt;
   };
   for (int id = 0; id < ranks; ++id) start(id);
   for (std::thread& thread : threads)  // the last one, which joins, was started by one of the others
@@ -189,8 +203,25 @@ void try_all_calls(job_settings<Strategy> const& job, fault kind, int victim, Ch
     SCOPED_TRACE("process " + std::to_string(victim) + ", call " + std::to_string(call));
     run_result const result = run(job, {kind, victim, call});
     check(result);
-    if (!result.has_happened || ::testing::Test::HasFailure()) return;
+    if (::testing::Test::HasFailure()) return;
+    if (result.has_happened) continue;
+    EXPECT_GT(call, 1 + stride) << "the fit makes no calls";
+    return;
   }
+}
+
+/// Like try_all_calls, but a second fault interrupts another process while the ranks regroup after the first.
+template <class Strategy, class Check>
+void try_two_faults(job_settings<Strategy> const& job, fault kind, Check check, int stride) {
+  for (int next_victim = 0; next_victim < ranks; ++next_victim)
+    for (int next_call = 1; next_call <= most_calls_of_regroup && !::testing::Test::HasFailure(); ++next_call)
+      for (int call = 1 + next_call % stride;; call += stride) {
+        SCOPED_TRACE("call " + std::to_string(call) + ", then process " + std::to_string(next_victim)
+                     + ", call " + std::to_string(next_call));
+        run_result const result = run(job, {kind, 1, call, next_victim, next_call});
+        check(result);
+        if (!result.has_happened || ::testing::Test::HasFailure()) break;
+      }
 }
 
 /// Each example counts once per epoch. Examples that are lost count once less, and the other examples of
@@ -212,8 +243,6 @@ void check_counts(run_result const& result, std::int64_t most_lost) {
 }
 
 constexpr int every = 3;
-
-/// Returns how often each example counts in the parameters.
 int common_count(run_result const& result) {
   process_result const end = common_end(result);
   double const count = end.has_ended ? (end.before[0] - end.after[0]) * examples_per_step : 0;
@@ -301,16 +330,75 @@ TEST(elastic_fit, loses_only_the_residual_of_a_lost_rank) {
           });
 }
 
-graph synchronised_net() {
-  return graph(network<[](builder& net) {
-    return net.input({2}) | dense{.units = 3} | synchronised_batch_norm{} | dense{.units = 2}
-           | mean_squared_error{};
-  }>());
+TEST(elastic_fit, loses_nothing_if_only_some_ranks_complete_a_call) {
+  for (int const victim : {0, 1}) {
+    auto const check = [](run_result const& end) { check_counts(end, 0); };
+    try_all_calls<allreduce>({}, fault::interrupt, victim, check);
+    try_all_calls<parameter_averaging>({.strategy = {.every = every}}, fault::interrupt, victim, check);
+  }
+}
+
+TEST(elastic_fit, loses_no_residual_if_only_some_ranks_complete_a_call) {
+  try_all_calls<threshold_sharing>(
+      {.strategy = {.threshold = threshold::fixed{0.2}, .settings = {.group = sharing_group::rank}}},
+      fault::interrupt, 1, [](run_result const& end) { check_counts_with_residuals(end, false); });
+}
+
+TEST(elastic_fit, loses_nothing_more_by_a_second_fault_during_the_change) {
+  for (fault const kind : {fault::interrupt, fault::join}) {
+    try_two_faults<parameter_averaging>(
+        {.strategy = {.every = every}}, kind, [](run_result const& end) { check_counts(end, 0); }, 17);
+    try_two_faults<threshold_sharing>(
+        {.strategy = {.threshold = threshold::fixed{0.2}, .settings = {.group = sharing_group::rank}}}, kind,
+        [](run_result const& end) { check_counts_with_residuals(end, false); }, 17);
+  }
 }
 
 dataset data_of_planes() {
   static cohort_test::planes const all(examples);
   return all.data();
+}
+
+TEST(elastic_fit, stops_all_ranks_if_a_call_after_their_agreement_is_interrupted) {
+  auto const check = [](run_result const& result) {
+    for (int id = 0; id < ranks; ++id) {
+      EXPECT_TRUE(result.processes.at(id).left) << "process " << id;
+      EXPECT_FALSE(result.processes.at(id).has_ended) << "process " << id;
+    }
+  };
+  for (fault const kind : {fault::interrupt, fault::join}) {
+    try_all_calls<allreduce>({.stop_at = 1}, kind, 1, check);
+    try_all_calls<parameter_averaging>({.strategy = {.every = 2}, .stop_at = 1}, kind, 1, check);
+  }
+}
+
+TEST(elastic_fit, counts_no_lost_examples_in_another_fit_within_an_epoch) {
+  run_result const result =
+      run<parameter_averaging>({.strategy = {.every = 2}, .stop_at = 1, .continues = true}, {.victim = -1});
+  EXPECT_EQ(common_end(result).lost, 0);
+}
+
+graph net_with_statistics() {
+  return graph(network<[](builder& net) {
+    return net.input({2}) | dense{.units = 3} | batch_norm{} | dense{.units = 2} | mean_squared_error{};
+  }>());
+}
+
+TEST(elastic_fit, synchronises_running_statistics_on_all_ranks_or_again) {
+  for (fault const kind : {fault::interrupt, fault::join, fault::kill})
+    try_all_calls<threshold_sharing>(
+        {.strategy = {.threshold = threshold::fixed{0.001}, .settings = {.group = sharing_group::rank}},
+         .net = net_with_statistics,
+         .data = data_of_planes,
+         .settings = {.optimizer = {sgd{.learning_rate = 0.1}}}},
+        kind, 1, [](run_result const& end) { common_end(end); });
+}
+
+graph synchronised_net() {
+  return graph(network<[](builder& net) {
+    return net.input({2}) | dense{.units = 3} | synchronised_batch_norm{} | dense{.units = 2}
+           | mean_squared_error{};
+  }>());
 }
 
 TEST(elastic_fit, repeats_a_step_of_synchronised_layers) {

@@ -15,6 +15,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,10 @@ namespace cohort_test {
 
 /// Ends a process of elastic_threads, as kill -9 does.
 struct killed {};
+
+/// Called before each collective call. If the result is a function, it is called after the call, which then
+/// throws as if it had been interrupted on this rank only.
+using call_hook = std::function<std::function<void()>()>;
 
 /// A communicator that calls `count` before each collective call of `inner`.
 template <class Base>
@@ -32,38 +37,40 @@ class counted : public Base {
   int size() const override { return inner().size(); }
   cohort::communicator_settings const& settings() const override { return inner().settings(); }
   cohort::pending_operation start_broadcast(cohort::elements data, int root) override {
-    return call().start_broadcast(data, root);
+    return call([&](cohort::communicator& ranks) { return ranks.start_broadcast(data, root); });
   }
   cohort::pending_operation start_allreduce(cohort::elements data, cohort::reduction how) override {
-    return call().start_allreduce(data, how);
+    return call([&](cohort::communicator& ranks) { return ranks.start_allreduce(data, how); });
   }
   cohort::pending_operation start_reduce_scatter_phase(cohort::elements data,
                                                        cohort::reduction how) override {
-    return call().start_reduce_scatter_phase(data, how);
+    return call([&](cohort::communicator& ranks) { return ranks.start_reduce_scatter_phase(data, how); });
   }
   cohort::pending_operation start_allgather_phase(cohort::elements data) override {
-    return call().start_allgather_phase(data);
+    return call([&](cohort::communicator& ranks) { return ranks.start_allgather_phase(data); });
   }
   cohort::pending_operation start_reduce_scatter(cohort::elements data, cohort::reduction how) override {
-    return call().start_reduce_scatter(data, how);
+    return call([&](cohort::communicator& ranks) { return ranks.start_reduce_scatter(data, how); });
   }
   cohort::pending_operation start_allgather(cohort::elements data) override {
-    return call().start_allgather(data);
+    return call([&](cohort::communicator& ranks) { return ranks.start_allgather(data); });
   }
   cohort::pending_operation start_allgatherv(std::span<std::byte const> own, cohort::gathered& all) override {
-    return call().start_allgatherv(own, all);
+    return call([&](cohort::communicator& ranks) { return ranks.start_allgatherv(own, all); });
   }
-  cohort::pending_operation start_barrier() override { return call().start_barrier(); }
+  cohort::pending_operation start_barrier() override {
+    return call([&](cohort::communicator& ranks) { return ranks.start_barrier(); });
+  }
   cohort::pending_operation start_send(std::span<std::byte const> data, int to, int tag) override {
-    return call().start_send(data, to, tag);
+    return call([&](cohort::communicator& ranks) { return ranks.start_send(data, to, tag); });
   }
   cohort::pending_operation start_receive(std::span<std::byte> data, int from, int tag) override {
-    return call().start_receive(data, from, tag);
+    return call([&](cohort::communicator& ranks) { return ranks.start_receive(data, from, tag); });
   }
   std::optional<cohort::arrival> probe(int from, int tag) override { return inner().probe(from, tag); }
   cohort::arrival wait_for_message(int from, int tag) override { return inner().wait_for_message(from, tag); }
   std::unique_ptr<cohort::communicator> split(int color, int order) override {
-    return call().split(color, order);
+    return call([&](cohort::communicator& ranks) { return ranks.split(color, order); });
   }
   std::unique_ptr<cohort::communicator> duplicate() override;
   int abort(std::string const& why, int exit_status) noexcept override {
@@ -74,32 +81,37 @@ class counted : public Base {
 
  protected:
   virtual cohort::communicator& inner() const = 0;
-  virtual std::function<void()> const& count() const = 0;
+  virtual call_hook const& count() const = 0;
 
- private:
-  cohort::communicator& call() {
-    count()();
-    return inner();
+  template <class F>
+  auto call(F f) {
+    std::function<void()> const after = count()();
+    auto result = f(inner());
+    if (!after) return result;
+    if constexpr (std::is_same_v<decltype(result), cohort::pending_operation>) result.wait();
+    after();
+    throw cohort::communicator_error({.what = "interrupted on this rank"}, cohort::communicator_exit_status);
   }
 };
 
 class counted_duplicate final : public counted<cohort::communicator> {
  public:
-  counted_duplicate(std::unique_ptr<cohort::communicator> real, std::function<void()> count)
+  counted_duplicate(std::unique_ptr<cohort::communicator> real, call_hook count)
       : real_(std::move(real)), count_(std::move(count)) {}
 
  private:
   cohort::communicator& inner() const override { return *real_; }
-  std::function<void()> const& count() const override { return count_; }
+  call_hook const& count() const override { return count_; }
 
   std::unique_ptr<cohort::communicator> real_;
-  std::function<void()> count_;
+  call_hook count_;
 };
 
 template <class Base>
 std::unique_ptr<cohort::communicator> counted<Base>::duplicate() {
-  count()();
-  return std::make_unique<counted_duplicate>(inner().duplicate(), count());
+  return call([&](cohort::communicator& ranks) -> std::unique_ptr<cohort::communicator> {
+    return std::make_unique<counted_duplicate>(ranks.duplicate(), count());
+  });
 }
 
 /// An elastic job whose processes are threads. The first `ranks` processes are the first membership; others
@@ -114,14 +126,18 @@ class elastic_threads {
   }
 
   /// Called with the number of a process before its collective call with this number. Calls count when all
-  /// processes of the first membership have begun fit.
-  std::function<void(int process, int call)> before_call = [](int, int) {};
+  /// processes of the first membership have begun fit. If the result is true, the call is interrupted on this
+  /// process, after the others have completed it.
+  std::function<bool(int process, int call)> before_call = [](int, int) { return false; };
 
   class process final : public counted<cohort::elastic_communicator> {
    public:
     process(elastic_threads& job, int id)
-        : job_(job), id_(id), count_([this] {
-            if (accepts_ && job_.accepting_ >= job_.planned_) job_.before_call(id_, ++calls_);
+        : job_(job), id_(id), count_([this]() -> std::function<void()> {
+            if (!accepts_ || job_.accepting_ < job_.planned_) return {};
+            job_.count_call(id_);
+            if (!job_.before_call(id_, ++calls_)) return {};
+            return [this] { job_.end_after_others(id_); };
           }) {
       std::lock_guard const lock(job_.mutex_);
       waits_to_join_ = id >= job_.planned_;
@@ -186,11 +202,11 @@ class elastic_threads {
       if (job_.members_.empty()) job_.changed_.notify_all();
     }
     cohort::communicator& inner() const override { return *real_; }
-    std::function<void()> const& count() const override { return count_; }
+    call_hook const& count() const override { return count_; }
 
     elastic_threads& job_;
     int id_, calls_ = 0;
-    std::function<void()> count_;
+    call_hook count_;
     std::int64_t membership_ = 0;
     bool accepts_ = false, waits_to_join_ = false, has_left_ = false;
     std::unique_ptr<cohort::communicator> real_;
@@ -207,6 +223,23 @@ class elastic_threads {
     has_ended_ = true;
     if (!connected_.empty())
       connected_.begin()->second->abort("the membership changes", cohort::communicator_exit_status);
+  }
+  void count_call(int id) {
+    std::lock_guard const lock(mutex_);
+    ++calls_[id];
+    changed_.notify_all();
+  }
+  /// Ends the membership when the other processes have made another call, or do not make one soon.
+  void end_after_others(int id) {
+    std::unique_lock lock(mutex_);
+    std::map<int, int> const before = calls_;
+    changed_.wait_for(lock, std::chrono::milliseconds(5), [&] {
+      return std::ranges::all_of(connected_, [&](auto const& other) {
+        auto const made = before.find(other.first);
+        return other.first == id || calls_[other.first] > (made == before.end() ? 0 : made->second);
+      });
+    });
+    end_membership();
   }
   /// Begins the next membership if all members wait for it.
   void form() {
@@ -226,6 +259,7 @@ class elastic_threads {
   std::int64_t number_ = 0;
   bool has_ended_ = false;
   std::atomic<int> accepting_ = 0;  // processes that have been in fit
+  std::map<int, int> calls_;        // of the processes
   std::vector<int> members_;        // processes of the membership, in the order of their ranks
   std::map<int, cohort::communicator*> connected_;  // processes of the membership that have not left it
   std::map<int, std::int64_t> waiting_;  // steps of the processes that wait for the next membership

@@ -131,7 +131,6 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
         std::move(codec), settings_.route, combination_, fnv1a(this->text_), settings_.max_staleness);
     this->elements().set_on_device(exchange_->device_passes() != nullptr);
     if (is_elastic_ && settings_.max_staleness == 0) exchange_->keep_former();
-    if (is_elastic_) statistics_.agree_on_steps(*world_);
     if (!residual_.empty()) exchange_->restore(residual_, thresholds_);
     for (lost_message const& one : lost_)
       exchange_->add_to_residual(one.bytes, former_ranks_,

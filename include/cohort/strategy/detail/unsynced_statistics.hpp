@@ -44,9 +44,6 @@ class unsynced_statistics {
 
   void save(strategy_state& to) const;
   void restore(strategy_state const& saved);
-  /// Replaces the number of steps with the largest one of all ranks. The ranks differ if an error has ended
-  /// synchronise on some of them only.  Order: collective.
-  void agree_on_steps(communicator& world);
   /// Discards the number of examples. The statistics are those of another rank.
   void discard_examples() { seen_ = 0; }
   void reset() { steps_ = seen_ = 0; }

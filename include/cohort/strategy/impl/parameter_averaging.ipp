@@ -117,7 +117,8 @@ class averaging_strategy final : public strategy {
                                   {"weight", std::bit_cast<std::int64_t>(weight_)},
                                   {"expected", expected_},
                                   {"period", period_},
-                                  {"loose", unsynced_ ? 1 : 0}}};
+                                  {"loose", unsynced_ ? 1 : 0},
+                                  {"not_finite", votes_.not_finite ? 1 : 0}}};
     outer_.save(all);
     late_->save(all);
     return all;
@@ -133,6 +134,7 @@ class averaging_strategy final : public strategy {
       if (one.name == "seen") seen_ = one.value;
       if (one.name == "weight") weight_ = std::bit_cast<double>(one.value);
       if (one.name == "expected") expected_ = one.value;
+      if (one.name == "not_finite") votes_.not_finite = one.value != 0;
       if (one.name == "loose") unsynced_ = one.value != 0;
       if (one.name == "period" && how_.seconds > 0) period_ = std::max<std::int64_t>(one.value, 1);
     }
@@ -151,6 +153,7 @@ class averaging_strategy final : public strategy {
     restore(of_rank);
     seen_ = 0;
     weight_ = 0;
+    votes_ = {};
   }
 
  private:

@@ -3,7 +3,6 @@
 #include <cohort/strategy/detail/unsynced_statistics.hpp>
 #include <cohort/strategy/merge_statistics.hpp>
 #include <cohort/tensor/buffer.hpp>
-#include <span>
 
 namespace cohort::detail {
 
@@ -33,12 +32,6 @@ void unsynced_statistics::synchronise(communicator& world, replica const& mine) 
   });
   mine.parameters.mark_changed();
   reset();
-}
-
-void unsynced_statistics::agree_on_steps(communicator& world) {
-  auto steps = static_cast<std::uint64_t>(steps_);
-  world.allreduce(std::span<std::uint64_t>(&steps, 1), reduction::maximum);
-  steps_ = static_cast<std::int64_t>(steps);
 }
 
 void unsynced_statistics::save(strategy_state& to) const {

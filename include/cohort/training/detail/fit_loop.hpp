@@ -94,6 +94,7 @@ class fit_loop final : public running_fit {
   [[noreturn]] static void end_membership();
   /// Calls the strategy's end_of_epoch, and counts the lost examples.
   votes meet();
+  void count_lost_examples();
 
   std::shared_ptr<step_data> make_data() const;
   void restore_listeners();

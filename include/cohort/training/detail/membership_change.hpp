@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/communicator/elastic_communicator.hpp>
 #include <cohort/strategy/strategy.hpp>
+#include <cohort/tensor/buffer.hpp>
 #include <cohort/training/detail/training_state.hpp>
 #include <cohort/training/listener.hpp>
 #include <cstdint>
@@ -9,12 +10,27 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace cohort::detail {
 
+/// The last step or meeting that a rank has completed with the others.
+///
+/// `membership`    the membership in which it was completed; 0: before the first change of the ranks
+/// `count`         number of steps, or of meetings if the ranks do not meet in every step
+/// `synchronised`  1 after the ranks have averaged what they update separately in steps with a meeting
+///                 (strategy::diverged)
+struct last_agreement {
+  std::int64_t membership = 0, count = 0, epoch = 0, synchronised = 0;
+
+  auto order() const { return std::tuple(membership, count, epoch, synchronised); }
+};
+
 /// Position of a fit, which a process that joins gets from another rank.
 ///
+/// `transferred`  the last agreement when the membership began
+/// `is_stopping`  the ranks have agreed to stop, and have not ended the epoch yet
 /// `ended`     results of an epoch whose validation and listeners are pending; `validation` is empty
 /// `agreed`    votes at the end of this epoch
 /// `last_met`  position within the epoch at the last meeting of ranks that do not meet in every step
@@ -23,6 +39,8 @@ struct fit_position {
   std::int64_t last_met = 0;
   std::optional<epoch_report> ended{};
   votes agreed{};
+  last_agreement transferred{};
+  bool is_stopping = false;
   bool stopped = false;  ///< the ranks have agreed to end the fit
 };
 
@@ -44,13 +62,13 @@ class membership_change {
 
   /// Leaves the membership and connects the next one. Until `transfer` the run exchanges
   /// nothing.
-  void begin();
+  void begin(fit_position const& position);
   /// Makes the states of all ranks equal, and makes the strategy. Then call elastic_communicator::confirm.
   /// `facts`: hash of what all ranks must have in common. Returns whether this rank has got its state, with
   /// its listeners' states (training_state::saved_listeners), from another rank.
   ///
   /// Order     collective.
-  /// Errors    communicator_error if a rank is lost: call begin and transfer again. setting_error on a rank
+  /// Errors    communicator_error if a rank is lost, with the state unchanged: call begin and transfer again. setting_error on a rank
   ///           whose facts differ from those of the others.
   bool transfer(fit_position& position, std::uint64_t facts);
   /// The largest number of steps of a rank. A rank with fewer steps makes the others before the ranks meet.
@@ -58,19 +76,23 @@ class membership_change {
 
  private:
   struct header;
+  struct received_state;
 
+  last_agreement last_agreement_of(strategy const& former, last_agreement const& before) const;
   header own_header(fit_position const& position, std::uint64_t facts) const;
-  void send_state(std::vector<header> const& all, header const& from);
-  void send_mean_of_local_states(std::vector<header> const& all, header const& from);
-  void make_strategy(std::vector<header> const& all, header const& from);
+  received_state exchange_states(std::vector<header> const& all, header const& from);
+  std::vector<buffer> mean_of_local_states(std::vector<header> const& all, header const& from);
+  void load(header const& own, header const& from, received_state const& received);
+  void make_strategy(std::shared_ptr<strategy> next, header const& own, header const& from,
+                     received_state const& received);
 
   training_state& run_;
   elastic_communicator& world_;
   std::function<std::unique_ptr<strategy>(communicator&)> renewal_{};
   std::string strategy_state_{};  // of the former membership
   bool has_new_state_ = false;    // from another rank
-  bool meets_each_step_ = false, has_local_optimizer_state_ = false;
-  std::int64_t meetings_ = 0;           // of the former membership
+  bool has_local_optimizer_state_ = false;
+  last_agreement last_{};
   std::int64_t former_membership_ = 0;  // 0: this process joins
   std::int64_t last_step_ = 0;
 };

@@ -102,6 +102,9 @@ class step_runner {
   /// Calls the strategy's end_of_epoch, which finishes pending exchanges. Returns the votes of a meeting in
   /// this call, or none.
   votes end_of_epoch();
+  /// The parts of end_of_epoch: the meeting, and reject_non_finite if a rank has voted not_finite.
+  votes meet_at_end();
+  void check_votes(votes const& all);
   /// Exchanges, between two epochs, the requests since the last meeting. Returns the votes of all ranks.
   votes meet_between_epochs() const;
   /// Sets examples, weight and loss of an epoch to those of all ranks. Returns the weight of all steps,
@@ -119,6 +122,7 @@ class step_runner {
  private:
   void connect_layer_sums(plan const& made);
   void evaluate_votes(step_result& step) const;
+  step_info info_at_end() const;
   bool is_weightless(step_result const& step) const;
   void update_plateau(epoch_report const& epoch);
 

@@ -56,7 +56,7 @@ fit_loop::fit_loop(training& run, training_state& state, dataset const& data, fi
       enclosing_(state.active_fit),
       enclosing_is_in_uncommon_step_(state.is_in_uncommon_step),
       last_step_(state.position.step),
-      target_{.epochs = how.epochs},
+      target_{.epochs = how.epochs, .last_met = state.position.position},
       elastic_(dynamic_cast<elastic_communicator*>(state.world.get())) {
   check_ranks(state, data, how, "fit");
   check_batch(how);
@@ -266,6 +266,7 @@ bool fit_loop::run_steps() {
   after_step next = after_step::next_step;
   if (std::optional<std::int64_t> const last = std::exchange(last_step_of_ranks_, std::nullopt))
     next = make_missing_steps(*last);
+  if (target_.is_stopping) next = after_step::stop;
   auto const has_left = [&] { return elastic_ && elastic_->has_left(); };
   while (next == after_step::next_step && !has_left()) {
     next = run_step(epoch_->report);
@@ -322,7 +323,7 @@ void fit_loop::finish_epoch() {
 void fit_loop::regroup() {
   membership_change change(state_, *elastic_);
   for (bool is_connected = false; !is_connected;) {
-    change.begin();
+    change.begin(target_);
     try {
       if (change.transfer(target_, facts_)) {
         restore_listeners();
@@ -352,7 +353,13 @@ void fit_loop::divide_again() {
 }
 
 fit_loop::after_step fit_loop::make_missing_steps(std::int64_t last) {
-  while (state_.position.step < last) run_step(epoch_->report, false);
+  while (state_.position.step < last)
+    if (run_step(epoch_->report, false) == after_step::next_epoch)
+      throw communicator_error({.what = "this rank lacks steps of the others, and has no examples for them",
+                                .where = {"fit, step ", state_.position.step},
+                                .expected = {"examples up to step ", last},
+                                .got = "the end of the epoch"},
+                               1);
   after_step const next = meet_at_interval();
   data_->batches.start(state_.position.epoch, state_.position.position);
   return next;
@@ -388,7 +395,7 @@ void fit_loop::end_membership() {
 fit_loop::after_step fit_loop::meet_at_interval() {
   votes const all = meet();
   divide_again();
-  bool const is_leaving = can_leave();
+  bool const is_leaving = can_leave() && !all.save;  // a vote to save may start to write a checkpoint
   std::uint64_t leaves = is_leaving ? 1 : 0;
   // A rank that continues knows that all ranks have met.
   elastic_->allreduce(std::span<std::uint64_t>(&leaves, 1), reduction::maximum);
@@ -400,17 +407,24 @@ fit_loop::after_step fit_loop::meet_at_interval() {
 
 votes fit_loop::meet() {
   std::int64_t const before = state_.voting.meetings();
-  votes const all = runner_.end_of_epoch();
-  if (!meets_at_intervals() || state_.voting.meetings() == before) return all;
+  votes const all = runner_.meet_at_end();
+  if (meets_at_intervals() && state_.voting.meetings() != before) count_lost_examples();
+  runner_.check_votes(all);
+  return all;
+}
+
+/// After a meeting. If the fit has begun after a checkpoint between two meetings, the examples before the
+/// checkpoint are part of its first meeting, so the difference is negative.
+void fit_loop::count_lost_examples() {
   std::int64_t const position = state_.position.position, seen = state_.exchange_strategy->agreed()->examples,
                      lost = position - std::exchange(target_.last_met, position) - seen;
+  if (lost <= 0) return;
   report_.lost_examples += lost;
-  if (lost > 0 && state_.settings.log)
+  if (state_.settings.log)
     state_.settings.log(text_of({lost,
                                  " examples are lost with the ranks that had used them since the last "
                                  "meeting, before step ",
                                  state_.position.step}));
-  return all;
 }
 
 std::uint64_t fit_loop::hash_of_facts() const {
@@ -490,6 +504,7 @@ bool fit_loop::notify_of_votes(votes const& all) {
     state_.voting.request(all);  // for the next membership
     throw;
   }
+  target_.is_stopping = target_.is_stopping || all.stop;
   return all.stop;
 }
 

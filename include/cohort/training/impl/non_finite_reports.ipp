@@ -24,7 +24,6 @@ numeric_error non_finite_reports::exchange(communicator& world, step_info const&
   }
   if (pending_.size() > most_named) mine += text_of({"; and ", pending_.size() - most_named, " more steps"});
   if (!pending_.empty()) mine.insert(0, of_my_loss ? loss_mark : gradient_mark);
-  pending_.clear();
   std::string where;
   bool of_loss = false;
   auto const add_report = [&](std::string_view report, std::string_view rank) {
@@ -40,6 +39,7 @@ numeric_error non_finite_reports::exchange(communicator& world, step_info const&
       add_report({reinterpret_cast<char const*>(all.of(r).data()), all.of(r).size()},
                  text_of({"rank ", r, ": "}));
   }
+  pending_.clear();  // after the exchange, which an error may end
   if (where.empty())
     where = text_of({"step ", now.step, ", epoch ", now.epoch, ", in the sum over the ranks"});
   return numeric_error({.what = of_loss ? "the loss is not finite" : "a gradient is not finite",

@@ -198,13 +198,24 @@ step_report step_runner::finish(step_result const& step) {
 }
 
 votes step_runner::end_of_epoch() {
-  step_info const last{
-      .step = state_.position.step - 1, .epoch = state_.position.epoch, .mine = state_.voting.requested()};
-  state_.exchange_strategy->end_of_epoch(last, state_.current_replica());
+  votes const all = meet_at_end();
+  check_votes(all);
+  return all;
+}
+
+votes step_runner::meet_at_end() {
+  state_.exchange_strategy->end_of_epoch(info_at_end(), state_.current_replica());
   agreement const* const met = state_.exchange_strategy->agreed();
-  if (!met || !state_.voting.advance_to(*met)) return {};
-  if (met->all.not_finite) reject_non_finite(last);
-  return met->all;
+  return met && state_.voting.advance_to(*met) ? met->all : votes{};
+}
+
+void step_runner::check_votes(votes const& all) {
+  if (all.not_finite) reject_non_finite(info_at_end());
+}
+
+step_info step_runner::info_at_end() const {
+  return {
+      .step = state_.position.step - 1, .epoch = state_.position.epoch, .mine = state_.voting.requested()};
 }
 
 votes step_runner::meet_between_epochs() const {
