@@ -29,7 +29,7 @@ struct checkpoint_content {
 ///
 /// Order     collective. All ranks must see the same directory; it is created if it does not exist.
 /// After     of the complete checkpoints up to this step, the newest `keep` are kept, without those that were
-///           written more than `max_age` ago (0: no limit); the new one is always kept. Older and unfinished
+///           written more than `max_age` before it (0: no limit); the new one is always kept. Older and unfinished
 ///           ones are removed. A damaged checkpoint is removed only if `keep` newer ones are complete, or for
 ///           its age. Other files and checkpoints of later steps are unchanged. A file that cannot be removed
 ///           is reported in rank 0's log.

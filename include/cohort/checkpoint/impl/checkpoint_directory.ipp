@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -121,7 +120,7 @@ class checkpoint_transaction {
   }
 
   /// Removes all but the newest `keep` checkpoints up to this step, and those whose manifest was written more
-  /// than `max_age` ago (0: no limit). The newest complete one is kept at any age. Later steps belong to
+  /// than `max_age` before that of this step (0: no limit). The newest complete one is kept at any age. Later steps belong to
   /// another run. A damaged checkpoint does not count towards `keep`; such a checkpoint is removed only if
   /// `keep` newer checkpoints are complete, or for its age.
   void remove_old(int keep, std::chrono::seconds max_age) const {
@@ -129,7 +128,8 @@ class checkpoint_transaction {
     std::int64_t last = -1;
     for (checkpoint_entry const& entry : list_checkpoints(directory_)) {
       if (entry.step > step_) continue;
-      bool const is_wanted = kept == 0 || max_age.count() == 0 || age_of(entry.name) <= max_age;
+      bool const is_wanted =
+          kept == 0 || max_age.count() == 0 || age_of(directory_ + '/' + entry.name) <= max_age;
       bool const counts = entry.finished && entry.step != last && kept < keep && is_wanted;
       if (counts && !read_complete(entry.name)) continue;
       if (counts) {
@@ -151,14 +151,16 @@ class checkpoint_transaction {
     return std::nullopt;
   }
 
-  /// Returns the time since the manifest was written, by the clock of this host; 0 if it cannot be read.
-  std::chrono::seconds age_of(std::string const& name) const {
-    struct stat status {};
-    std::string const manifest = directory_ + '/' + name + '/' + std::string(manifest_name);
-    timespec current{};
-    ::clock_gettime(CLOCK_REALTIME, &current);
-    return std::chrono::seconds(
-        ::stat(manifest.c_str(), &status) == 0 ? current.tv_sec - status.st_mtim.tv_sec : 0);
+  /// Returns the time between a manifest and that of this step, by the clock of the file system; 0 if it is
+  /// unknown.
+  std::chrono::seconds age_of(std::string const& path) const {
+    auto const written = [](std::string const& folder, struct stat& status) {
+      return ::stat((folder + '/' + std::string(manifest_name)).c_str(), &status) == 0;
+    };
+    struct stat older {
+    }, newest{};
+    bool const is_known = written(path, older) && written(path_, newest);
+    return std::chrono::seconds(is_known ? newest.st_mtim.tv_sec - older.st_mtim.tv_sec : 0);
   }
 
   void check_owner() const {
@@ -318,7 +320,12 @@ void checkpoint_save::finish(communicator* world) {
     return;
   }
   try {
-    transaction_->check_folder();
+    try {
+      transaction_->check_folder();
+    } catch (file_error const&) {
+      if (is_collected) save_model_of_ranks(*world, std::nullopt, *content_.shared);  // the others send parts
+      throw;
+    }
     checkpoint_manifest manifest{.position = content_.position,
                                  .network_hash = content_.rank_local.network_hash(),
                                  .settings_hash = content_.settings_hash,
