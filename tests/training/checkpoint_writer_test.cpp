@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // covers: training/checkpoint_listener
 // alone: it replaces system calls and operator new
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -72,6 +74,8 @@ struct disk_gate {
   }
 } disk;
 
+thread_local bool threads_fail = false;  // pthread_create returns an error
+
 int failed(int why) {
   errno = why;
   return -1;
@@ -106,6 +110,11 @@ ssize_t write(int file, void const* data, size_t bytes) {
 int fsync(int file) { return disk.fails(file) ? failed(EIO) : static_cast<int>(::syscall(SYS_fsync, file)); }
 int rename(char const* from, char const* to) noexcept {
   return disk.fails(from) ? failed(EIO) : ::renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+int pthread_create(pthread_t* made, pthread_attr_t const* how, void* (*run)(void*), void* argument) noexcept {
+  using function = int (*)(pthread_t*, pthread_attr_t const*, void* (*)(void*), void*);
+  if (threads_fail) return EAGAIN;
+  return reinterpret_cast<function>(::dlsym(RTLD_NEXT, "pthread_create"))(made, how, run, argument);
 }
 int mkdir(char const* path, mode_t mode) noexcept {
   return disk.fails(path) ? failed(ENOSPC) : ::mkdirat(AT_FDCWD, path, mode);
@@ -320,6 +329,49 @@ TEST(checkpoint_writer, reports_every_fault_of_the_disk_and_loses_nothing) {
     }
     EXPECT_EQ(newest, (std::set<std::int64_t>{3, 6}));
   }
+}
+
+TEST(checkpoint_writer, counts_a_failure_at_a_step_before_that_of_an_older_success) {
+  bright_thirds const examples(60);
+  for (int ranks : {1, 2}) {
+    scratch_folder const folder;
+    launch<threads>(ranks, [&](communicator& world) {
+      checkpoint_listener saving(folder.path(), 2, 2, {});
+      fit_settings with{.batch = 10 / ranks, .listeners = {&saving}};
+      trainer<narrow>(small, world, allreduce{}, with_state()).fit(examples.data(), with);
+      EXPECT_EQ(saving.newest_step(), 6);
+      world.barrier();
+      if (world.rank() == 0) {
+        std::filesystem::remove_all(folder.path());
+        disk.watch(folder.path(), 1);
+      }
+      world.barrier();
+      after_steps checking([&](training&, std::int64_t step) {
+        if (step == 4) {
+          EXPECT_EQ(saving.failures(), 1);
+        }
+        if (step == 6) {
+          EXPECT_EQ(saving.newest_step(), 4) << "rank " << world.rank();
+        }
+      });
+      with.listeners = {&saving, &checking};
+      trainer<narrow>(small, world, allreduce{}, with_state()).fit(examples.data(), with);
+      EXPECT_EQ(saving.failures(), 1);
+    });
+    disk.watch("");
+  }
+}
+
+TEST(checkpoint_writer, writes_on_the_training_thread_if_no_thread_can_be_started) {
+  bright_thirds const examples(60);
+  scratch_folder const folder;
+  training made = trainer<narrow>(small, with_state());
+  checkpoint_listener saving(folder.path(), 2, 9, {});
+  threads_fail = true;
+  EXPECT_NO_THROW(made.fit(examples.data(), {.batch = 10, .listeners = {&saving}}));
+  threads_fail = false;
+  EXPECT_EQ(saving.failures(), 0);
+  EXPECT_EQ(detail::finished_checkpoints(folder.path()).size(), 3U);
 }
 
 TEST(checkpoint_writer, that_makes_no_progress_does_not_hold_up_fit) {

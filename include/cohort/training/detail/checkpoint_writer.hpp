@@ -54,7 +54,9 @@ class checkpoint_job {
   /// Writes the checkpoint.
   void run(writer_ranks& ranks) noexcept;
 
-  bool has_ended() const;
+  bool has_ended() const { return ends_within({}); }
+  /// Blocks until the thread has ended its work, at most for `limit`.
+  bool ends_within(std::chrono::milliseconds limit) const;
   /// Blocks until the thread has ended its work. Returns false if the thread has not read a tensor for
   /// `limit`; later calls then return false at once until the thread makes progress.
   bool wait(std::chrono::milliseconds limit);
@@ -68,7 +70,7 @@ class checkpoint_job {
   std::shared_ptr<snapshot_memory> memory_;
   checkpoint_save save_;
   mutable std::mutex mutex_;  // guards the members below
-  std::condition_variable changed_;
+  mutable std::condition_variable changed_;
   bool has_ended_ = false;
   std::string trouble_{};
   std::optional<std::uint64_t> stalled_at_{};  // number of reads at which a wait has failed
@@ -91,6 +93,8 @@ class checkpoint_writer {
 
   /// Blocks until no checkpoint is being written. Returns false if the thread makes no progress.
   bool wait(std::chrono::milliseconds limit) { return !job_ || job_->wait(limit); }
+  /// Blocks until no checkpoint is being written, at most for `limit`.
+  bool ends_within(std::chrono::milliseconds limit) const { return !job_ || job_->ends_within(limit); }
   bool is_writing() const { return job_ && !job_->has_ended(); }
 
   /// Another thread allocates blocks of these sizes for the first snapshot.  Before: !memory().
@@ -99,8 +103,8 @@ class checkpoint_writer {
   std::shared_ptr<snapshot_memory> const& next_snapshot();
   /// Memory of the snapshots; null before reserve and next_snapshot, and after free_memory.
   snapshot_memory const* memory() const { return memory_.get(); }
-  /// Starts to write a checkpoint. If the job is collective, writes it before it returns.  Before:
-  /// !is_writing().
+  /// Starts to write a checkpoint. If the job is collective, or if no thread can be started, writes it before
+  /// it returns.  Before: !is_writing().
   std::shared_ptr<checkpoint_job> start(communicator& world, checkpoint_target const& target,
                                         checkpoint_content content);
 

@@ -101,6 +101,7 @@ void checkpoint_listener::save(training& run, bool waits) {
 /// What a rank knows about the checkpoints of this listener.
 struct checkpoint_listener::progress {
   std::int64_t pending = -1;     // step of the checkpoint whose result the ranks do not know yet; -1: none
+  std::int64_t completed = -1;   // `pending` if this rank knows that it is complete
   std::int64_t saved = -1;       // step of the newest complete checkpoint
   std::int64_t is_stalled = 0;   // the thread still writes
   std::int64_t path_length = 0;  // the path of the newest checkpoint follows, then an error
@@ -115,8 +116,8 @@ bool checkpoint_listener::finish(training& run, bool is_last) {
     // If rank 0 has left or was lost after it had completed the checkpoint, the next rank 0 finds it.
     bool const is_successor = rank_ != 0 && run.world().rank() == 0;
     if (is_successor ? detail::is_complete(pending_->path()) : rank_ == 0 && own_error.empty()) {
+      own.completed = saved_step_ = pending_->step();
       newest_ = pending_->path();
-      saved_step_ = pending_->step();
     }
   }
   own.saved = saved_step_;
@@ -124,7 +125,8 @@ bool checkpoint_listener::finish(training& run, bool is_last) {
   shared_outcome const all = outcome_of_all(run.world(), "checkpoint_listener", [&] {
     return std::string(reinterpret_cast<char const*>(&own), sizeof own) + newest_ + own_error;
   });
-  std::int64_t pending = -1;
+  bool const joins = !pending_ && saved_step_ < 0;
+  std::int64_t pending = -1, completed = -1;
   bool is_stalled = false;
   std::string error;
   for (std::string const& received : all.texts) {
@@ -134,12 +136,13 @@ bool checkpoint_listener::finish(training& run, bool is_last) {
     pending = std::max(pending, of_rank.pending);
     std::string const path = received.substr(sizeof of_rank, static_cast<std::size_t>(of_rank.path_length));
     if (error.empty()) error = received.substr(sizeof of_rank + path.size());
-    if (of_rank.saved <= saved_step_) continue;
+    completed = std::max(completed, of_rank.completed);
+    if (of_rank.completed < 0 && !(joins && saved_step_ < 0)) continue;
     saved_step_ = of_rank.saved;
     newest_ = path;
   }
   if (is_stalled && !is_last) return false;
-  if (pending >= 0 && pending <= saved_step_)
+  if (pending >= 0 && completed == pending)
     last_error_.clear();
   else if (pending >= 0)
     fail(run, pending, error.empty() ? "the rank that wrote it was lost" : error);

@@ -3,6 +3,7 @@
 #include <cohort/training/detail/checkpoint_writer.hpp>
 #include <exception>
 #include <new>
+#include <system_error>
 #include <utility>
 
 namespace cohort::detail {
@@ -48,9 +49,9 @@ void checkpoint_job::run(writer_ranks& ranks) noexcept {
   changed_.notify_all();
 }
 
-bool checkpoint_job::has_ended() const {
-  std::lock_guard const lock(mutex_);
-  return has_ended_;
+bool checkpoint_job::ends_within(std::chrono::milliseconds limit) const {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, limit, [&] { return has_ended_; });
 }
 
 bool checkpoint_job::wait(std::chrono::milliseconds limit) {
@@ -80,12 +81,15 @@ void checkpoint_writer::reserve(std::vector<std::size_t> const& blocks) {
   join();
   memory_ = std::make_shared<snapshot_memory>();
   if (blocks.empty()) return;
-  thread_ = std::thread([memory = memory_, blocks] {
-    try {
-      for (std::size_t const bytes : blocks) memory->reserve(bytes);
-    } catch (std::bad_alloc const&) {  // the next snapshot reports it
-    }
-  });
+  try {
+    thread_ = std::thread([memory = memory_, blocks] {
+      try {
+        for (std::size_t const bytes : blocks) memory->reserve(bytes);
+      } catch (std::bad_alloc const&) {  // the next snapshot reports it
+      }
+    });
+  } catch (std::system_error const&) {  // the next snapshot allocates
+  }
 }
 
 std::shared_ptr<snapshot_memory> const& checkpoint_writer::next_snapshot() {
@@ -100,10 +104,13 @@ std::shared_ptr<checkpoint_job> checkpoint_writer::start(communicator& world, ch
   limit_ = writing_limit(world);
   ranks_->open(world);
   job_ = std::make_shared<checkpoint_job>(target, std::move(content), memory_);
-  if (job_->is_collective())
-    job_->run(*ranks_);
-  else
-    thread_ = std::thread([job = job_, ranks = ranks_] { job->run(*ranks); });
+  bool has_started = false;
+  if (!job_->is_collective()) try {
+      thread_ = std::thread([job = job_, ranks = ranks_] { job->run(*ranks); });
+      has_started = true;
+    } catch (std::system_error const&) {  // the other ranks' threads need this rank
+    }
+  if (!has_started) job_->run(*ranks_);
   return job_;
 }
 
