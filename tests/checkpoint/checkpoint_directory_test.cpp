@@ -148,8 +148,9 @@ TEST(checkpoint_directory, is_not_changed_by_a_process_that_continues_too_late) 
     launch<self>([&](communicator& world) {
       std::vector<float> memory;
       checkpoint_content const content = run.at(5, 0, 1, memory);
-      detail::checkpoint_save late({.directory = folder.path()}, content);
+      detail::checkpoint_save late(world, {.directory = folder.path()}, content);
       auto const others_save = [&] { run.save(3, folder.path(), 5, 2); };
+      late.create_folder();
       late.begin(world);
       if (stage == 0) others_save();
       late.write_rank_file();
@@ -230,7 +231,8 @@ TEST(checkpoint_directory, drains_the_parts_of_the_ranks_if_its_folder_was_repla
     content.shared
         .emplace(run.net, detail::tensor_source{.read = read, .is_deferred = true, .is_collective = true})
         .add_parameters(parameters);
-    detail::checkpoint_save save({folder.path()}, content);
+    detail::checkpoint_save save(world, {folder.path()}, content);
+    save.create_folder();
     save.begin(world);
     save.write_rank_file();
     save.exchange(world);

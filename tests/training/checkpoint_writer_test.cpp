@@ -46,11 +46,12 @@ struct disk_gate {
   bool is_open = true;
   int operations = 0;
   int failing = 0;  // number of the operation that fails
+  int passing = 0;  // number of operations that do not wait
   std::set<int> files{};
 
   /// Waits while the gate is closed. Returns whether the operation fails.
   bool fails(std::unique_lock<std::mutex>& lock) {
-    changed.wait_for(lock, std::chrono::seconds(60), [&] { return is_open; });
+    changed.wait_for(lock, std::chrono::seconds(60), [&] { return is_open || operations < passing; });
     return ++operations == failing;
   }
   bool fails(char const* path) {
@@ -71,6 +72,7 @@ struct disk_gate {
     root = std::move(folder);
     operations = 0;
     failing = fault;
+    passing = 0;
   }
 } disk;
 
@@ -397,6 +399,42 @@ TEST(checkpoint_writer, that_makes_no_progress_does_not_hold_up_fit) {
   disk.watch("");
   EXPECT_EQ(lines.size(), 3U);
   EXPECT_EQ(find_newest_checkpoint(folder.path())->position().step, 2);
+}
+
+/// The thread of rank 0 waits for the disk longer than the communicator's deadline, and that of rank 1 for
+/// rank 0.
+TEST(checkpoint_writer, that_makes_no_progress_does_not_hold_up_fit_of_several_ranks) {
+  bright_thirds const examples(60);
+  std::chrono::milliseconds const deadline(2000);
+  for (int gated : {1, 5}) {  // before the folder is created, and while the file of rank 0 is written
+    scratch_folder const folder;
+    disk.watch(folder.path());
+    disk.passing = gated - 1;
+    disk.set(false);
+    launch<threads>(2, {.deadline = deadline}, [&](communicator& world) {
+      training made = trainer<narrow>(small, world, allreduce{}, with_state());
+      checkpoint_listener saving(folder.path(), 2, 2, {});
+      auto const begin = std::chrono::steady_clock::now();
+      after_steps waiting([&](training& run, std::int64_t step) {
+        std::uint64_t continues = step == 5 ? 1 : 0;
+        while (continues > 0) {
+          continues = std::chrono::steady_clock::now() - begin < deadline * 3 / 2 ? 1 : 0;
+          run.world().allreduce(std::span<std::uint64_t>(&continues, 1), reduction::maximum);
+        }
+      });
+      fit_settings const with{.batch = 5, .listeners = {&saving, &waiting}};
+      EXPECT_EQ(made.fit(examples.data(), with).steps, 6);
+      EXPECT_EQ(saving.failures(), 3);
+      EXPECT_NE(saving.last_error().find("makes no progress"), std::string::npos) << saving.last_error();
+      EXPECT_EQ(detail::finished_checkpoints(folder.path()), std::vector<std::string>());
+      world.barrier();
+      disk.set(true);
+      EXPECT_EQ(made.fit(examples.data(), with).steps, 6);
+      EXPECT_EQ(saving.failures(), 3);
+      EXPECT_EQ(saving.newest_step(), 12);
+    });
+    disk.watch("");
+  }
 }
 
 TEST(checkpoint_writer, completes_a_checkpoint_after_an_exception_and_reports_its_error) {

@@ -369,8 +369,8 @@ fit_loop::after_step fit_loop::change_ranks() {
   return after_step::next_step;
 }
 
-/// A rank that wants to leave waits for its checkpoint, but not longer than the other ranks wait for it: a step
-/// calls this function twice if the ranks meet.
+/// A rank that wants to leave waits for its checkpoint, but not longer than the other ranks wait for it: a
+/// step calls this function twice if the ranks meet.
 bool fit_loop::can_leave() const {
   if (state_.wants_to_leave) state_.checkpoints.ends_within(writing_limit(*state_.world) / 2);
   return state_.wants_to_leave;
