@@ -5,14 +5,17 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/io/folder.hpp>
+#include <cohort/plan/parameter_store.hpp>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -28,6 +31,7 @@
 namespace {
 std::atomic<int> operations{0};
 int last_operation = INT_MAX;
+bool clock_is_ahead = false;  // this host's, by 100 hours
 constexpr int power_cut = 42, more_than_enough = 1000;
 
 /// Exits without notifying any other library (a sanitizer would sleep first).
@@ -41,6 +45,11 @@ void operate() {
 }  // namespace
 
 extern "C" {
+int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  long const failed = ::syscall(SYS_clock_gettime, clock, time);
+  if (clock == CLOCK_REALTIME && clock_is_ahead) time->tv_sec += 360'000;
+  return static_cast<int>(failed);
+}
 int rename(char const* from, char const* to) noexcept {
   operate();
   return ::renameat(AT_FDCWD, from, AT_FDCWD, to);
@@ -139,8 +148,9 @@ TEST(checkpoint_directory, is_not_changed_by_a_process_that_continues_too_late) 
     launch<self>([&](communicator& world) {
       std::vector<float> memory;
       checkpoint_content const content = run.at(5, 0, 1, memory);
-      detail::checkpoint_save late({.directory = folder.path()}, content);
+      detail::checkpoint_save late(world, {.directory = folder.path()}, content);
       auto const others_save = [&] { run.save(3, folder.path(), 5, 2); };
+      late.create_folder();
       late.begin(world);
       if (stage == 0) others_save();
       late.write_rank_file();
@@ -191,6 +201,51 @@ TEST(checkpoint_directory, removes_checkpoints_by_age_but_never_the_newest_compl
             "the age of checkpoints is negative (max_age): expected at least 0 s, got -3600 s");
   save(8, hours(1));
   EXPECT_EQ(folder.names(), steps({7, 8}));
+}
+
+TEST(checkpoint_directory, compares_ages_by_the_clock_of_the_file_system) {
+  small_run const run;
+  scratch_folder folder;
+  for (int step : {1, 2}) run.save(1, folder.path(), step, 1);
+  clock_is_ahead = true;
+  std::vector<float> memory;
+  launch<threads>(1, [&](communicator& world) {
+    save_checkpoint(world, folder.path(), run.at(3, 0, 1, memory), 9, std::chrono::hours(1));
+  });
+  clock_is_ahead = false;
+  EXPECT_EQ(folder.names(), steps({1, 2, 3}));
+}
+
+TEST(checkpoint_directory, drains_the_parts_of_the_ranks_if_its_folder_was_replaced) {
+  small_run const run;
+  scratch_folder folder;
+  parameter_store<reference<float>> parameters({}, run.net);
+  parameters.allocate();
+  launch<threads>(2, [&](communicator& world) {
+    std::vector<float> memory;
+    checkpoint_content content = run.at(1, world.rank(), 1, memory);
+    auto const read = [&](detail::model_tensor const&, std::byte*) {
+      world.barrier();
+      return true;
+    };
+    content.shared
+        .emplace(run.net, detail::tensor_source{.read = read, .is_deferred = true, .is_collective = true})
+        .add_parameters(parameters);
+    detail::checkpoint_save save(world, {folder.path()}, content);
+    save.create_folder();
+    save.begin(world);
+    save.write_rank_file();
+    save.exchange(world);
+    if (world.rank() == 0) {
+      fs::rename(save.path(), folder / "elsewhere");
+      fs::create_directory(save.path());
+    }
+    if (world.rank() == 0)
+      EXPECT_THROW(save.finish(&world), file_error);
+    else
+      EXPECT_NO_THROW(save.finish(&world));
+    EXPECT_NO_THROW(world.barrier());
+  });
 }
 
 TEST(checkpoint_directory, does_not_count_damaged_checkpoints_as_kept) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // covers: training/checkpoint_listener
 // alone: it replaces system calls and operator new
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -44,11 +46,12 @@ struct disk_gate {
   bool is_open = true;
   int operations = 0;
   int failing = 0;  // number of the operation that fails
+  int passing = 0;  // number of operations that do not wait
   std::set<int> files{};
 
   /// Waits while the gate is closed. Returns whether the operation fails.
   bool fails(std::unique_lock<std::mutex>& lock) {
-    changed.wait_for(lock, std::chrono::seconds(60), [&] { return is_open; });
+    changed.wait_for(lock, std::chrono::seconds(60), [&] { return is_open || operations < passing; });
     return ++operations == failing;
   }
   bool fails(char const* path) {
@@ -69,8 +72,11 @@ struct disk_gate {
     root = std::move(folder);
     operations = 0;
     failing = fault;
+    passing = 0;
   }
 } disk;
+
+thread_local bool threads_fail = false;  // pthread_create returns an error
 
 int failed(int why) {
   errno = why;
@@ -106,6 +112,11 @@ ssize_t write(int file, void const* data, size_t bytes) {
 int fsync(int file) { return disk.fails(file) ? failed(EIO) : static_cast<int>(::syscall(SYS_fsync, file)); }
 int rename(char const* from, char const* to) noexcept {
   return disk.fails(from) ? failed(EIO) : ::renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+int pthread_create(pthread_t* made, pthread_attr_t const* how, void* (*run)(void*), void* argument) noexcept {
+  using function = int (*)(pthread_t*, pthread_attr_t const*, void* (*)(void*), void*);
+  if (threads_fail) return EAGAIN;
+  return reinterpret_cast<function>(::dlsym(RTLD_NEXT, "pthread_create"))(made, how, run, argument);
 }
 int mkdir(char const* path, mode_t mode) noexcept {
   return disk.fails(path) ? failed(ENOSPC) : ::mkdirat(AT_FDCWD, path, mode);
@@ -322,6 +333,49 @@ TEST(checkpoint_writer, reports_every_fault_of_the_disk_and_loses_nothing) {
   }
 }
 
+TEST(checkpoint_writer, counts_a_failure_at_a_step_before_that_of_an_older_success) {
+  bright_thirds const examples(60);
+  for (int ranks : {1, 2}) {
+    scratch_folder const folder;
+    launch<threads>(ranks, [&](communicator& world) {
+      checkpoint_listener saving(folder.path(), 2, 2, {});
+      fit_settings with{.batch = 10 / ranks, .listeners = {&saving}};
+      trainer<narrow>(small, world, allreduce{}, with_state()).fit(examples.data(), with);
+      EXPECT_EQ(saving.newest_step(), 6);
+      world.barrier();
+      if (world.rank() == 0) {
+        std::filesystem::remove_all(folder.path());
+        disk.watch(folder.path(), 1);
+      }
+      world.barrier();
+      after_steps checking([&](training&, std::int64_t step) {
+        if (step == 4) {
+          EXPECT_EQ(saving.failures(), 1);
+        }
+        if (step == 6) {
+          EXPECT_EQ(saving.newest_step(), 4) << "rank " << world.rank();
+        }
+      });
+      with.listeners = {&saving, &checking};
+      trainer<narrow>(small, world, allreduce{}, with_state()).fit(examples.data(), with);
+      EXPECT_EQ(saving.failures(), 1);
+    });
+    disk.watch("");
+  }
+}
+
+TEST(checkpoint_writer, writes_on_the_training_thread_if_no_thread_can_be_started) {
+  bright_thirds const examples(60);
+  scratch_folder const folder;
+  training made = trainer<narrow>(small, with_state());
+  checkpoint_listener saving(folder.path(), 2, 9, {});
+  threads_fail = true;
+  EXPECT_NO_THROW(made.fit(examples.data(), {.batch = 10, .listeners = {&saving}}));
+  threads_fail = false;
+  EXPECT_EQ(saving.failures(), 0);
+  EXPECT_EQ(detail::finished_checkpoints(folder.path()).size(), 3U);
+}
+
 TEST(checkpoint_writer, that_makes_no_progress_does_not_hold_up_fit) {
   bright_thirds const examples(60);
   scratch_folder const folder;
@@ -345,6 +399,42 @@ TEST(checkpoint_writer, that_makes_no_progress_does_not_hold_up_fit) {
   disk.watch("");
   EXPECT_EQ(lines.size(), 3U);
   EXPECT_EQ(find_newest_checkpoint(folder.path())->position().step, 2);
+}
+
+/// The thread of rank 0 waits for the disk longer than the communicator's deadline, and that of rank 1 for
+/// rank 0.
+TEST(checkpoint_writer, that_makes_no_progress_does_not_hold_up_fit_of_several_ranks) {
+  bright_thirds const examples(60);
+  std::chrono::milliseconds const deadline(2000);
+  for (int gated : {1, 5}) {  // before the folder is created, and while the file of rank 0 is written
+    scratch_folder const folder;
+    disk.watch(folder.path());
+    disk.passing = gated - 1;
+    disk.set(false);
+    launch<threads>(2, {.deadline = deadline}, [&](communicator& world) {
+      training made = trainer<narrow>(small, world, allreduce{}, with_state());
+      checkpoint_listener saving(folder.path(), 2, 2, {});
+      auto const begin = std::chrono::steady_clock::now();
+      after_steps waiting([&](training& run, std::int64_t step) {
+        std::uint64_t continues = step == 5 ? 1 : 0;
+        while (continues > 0) {
+          continues = std::chrono::steady_clock::now() - begin < deadline * 3 / 2 ? 1 : 0;
+          run.world().allreduce(std::span<std::uint64_t>(&continues, 1), reduction::maximum);
+        }
+      });
+      fit_settings const with{.batch = 5, .listeners = {&saving, &waiting}};
+      EXPECT_EQ(made.fit(examples.data(), with).steps, 6);
+      EXPECT_EQ(saving.failures(), 3);
+      EXPECT_NE(saving.last_error().find("makes no progress"), std::string::npos) << saving.last_error();
+      EXPECT_EQ(detail::finished_checkpoints(folder.path()), std::vector<std::string>());
+      world.barrier();
+      disk.set(true);
+      EXPECT_EQ(made.fit(examples.data(), with).steps, 6);
+      EXPECT_EQ(saving.failures(), 3);
+      EXPECT_EQ(saving.newest_step(), 12);
+    });
+    disk.watch("");
+  }
 }
 
 TEST(checkpoint_writer, completes_a_checkpoint_after_an_exception_and_reports_its_error) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -80,6 +82,7 @@ class disk {
     for (std::size_t at = 0; at < nodes_.size(); ++at)
       for (std::size_t k = 0; k < nodes_[at].pending.size(); ++k) changes.emplace_back(at, k);
     std::size_t const most = 12;
+    EXPECT_LE(changes.size(), most);
     std::size_t const free = std::min(changes.size(), most);  // the older ones survive
     for (std::size_t subset = 0; subset < std::size_t{1} << free; ++subset)
       for (unsynced data : {unsynced::lost, unsynced::half, unsynced::zeros, unsynced::all}) {

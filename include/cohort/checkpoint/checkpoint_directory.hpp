@@ -4,9 +4,9 @@
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/detail/chrono.hpp>
-#include <cohort/execution/sink.hpp>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,10 +29,10 @@ struct checkpoint_content {
 ///
 /// Order     collective. All ranks must see the same directory; it is created if it does not exist.
 /// After     of the complete checkpoints up to this step, the newest `keep` are kept, without those that were
-///           written more than `max_age` ago (0: no limit); the new one is always kept. Older and unfinished
-///           ones are removed. A damaged checkpoint is removed only if `keep` newer ones are complete, or for
-///           its age. Other files and checkpoints of later steps are unchanged. A file that cannot be removed
-///           is reported in rank 0's log.
+///           written more than `max_age` before it (0: no limit); the new one is always kept. Older and
+///           unfinished ones are removed. A damaged checkpoint is removed only if `keep` newer ones are
+///           complete, or for its age. Other files and checkpoints of later steps are unchanged. A file that
+///           cannot be removed is reported in rank 0's log.
 /// Moves     three allgathervs of less than 100 bytes per rank.
 /// Errors    file_error with the same text on all ranks, naming ranks, files and reasons. The directory is
 ///           then restored, and training may continue. One such reason: another process saved the newest
@@ -55,23 +55,26 @@ struct checkpoint_target {
   int keep = 3;
   std::chrono::seconds max_age{};
   bool is_shared = false;  ///< another process that still runs may have saved the newest checkpoint
+  std::function<void()> on_progress{};  ///< called after each file and each tensor that was read back
 };
 
 /// The steps of save_checkpoint. Only `begin` and `exchange` need the other ranks, and `finish` if the shared
-/// tensors are collected from all ranks.
+/// tensors are collected from all ranks. `begin` and `exchange` do not use the disk.
 ///
-/// Order     begin, write_rank_file, exchange, finish.
+/// Order     create_folder, begin, write_rank_file, exchange, finish; roll_back after a file_error.
 /// Errors    begin and exchange: file_error with the same text on all ranks. finish: on rank 0, any error of
 ///           its files; the directory is then restored.
 class checkpoint_save {
  public:
   /// Errors    the setting_error of save_checkpoint.
-  checkpoint_save(checkpoint_target target, checkpoint_content const& content);
+  checkpoint_save(communicator const& world, checkpoint_target target, checkpoint_content const& content);
   checkpoint_save(checkpoint_save const&) = delete;
   checkpoint_save& operator=(checkpoint_save const&) = delete;
   ~checkpoint_save();
 
-  /// Rank 0 creates the folder of the checkpoint. Collective.
+  /// Rank 0 creates the folder of the checkpoint. begin throws an error.
+  void create_folder();
+  /// The name of the checkpoint becomes known to all ranks. Collective.
   void begin(communicator& world);
   /// Writes this rank's file. exchange throws an error.
   void write_rank_file();
@@ -80,8 +83,12 @@ class checkpoint_save {
   /// Rank 0 writes the shared file and the manifest, and removes old checkpoints. `world` may be null if the
   /// shared tensors are not collected.
   void finish(communicator* world);
+  /// Rank 0 restores the directory.
+  void roll_back() const noexcept;
 
   std::string const& path() const;
+  /// Why `finish` could not remove old checkpoints; empty: it has removed them.
+  std::string const& removal_error() const { return removal_error_; }
   /// Throws the file_error of save_checkpoint. refuse_rank_0: with the reason of an error of `finish`.
   [[noreturn]] void refuse(std::string trouble) const;
   [[noreturn]] void refuse_rank_0(std::string const& reason) const;
@@ -92,13 +99,13 @@ class checkpoint_save {
 
   checkpoint_target target_;
   checkpoint_content const& content_;
-  sink log_{};
-  int rank_ = 0, ranks_ = 1;
+  int rank_, ranks_;
   std::unique_ptr<checkpoint_transaction> transaction_;
   std::string begun_{};
-  std::exception_ptr failure_{};  // of write_rank_file
+  std::exception_ptr failure_{};  // of create_folder or write_rank_file
   checkpoint_file own_file_{};
   std::vector<checkpoint_file> files_{};
+  std::string removal_error_{};
 };
 
 /// The save_checkpoint of this header.

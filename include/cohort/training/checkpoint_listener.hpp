@@ -27,11 +27,12 @@ class checkpoint_job;
 /// Order     collective: every rank has a checkpoint_listener with the same settings. The checkpoint_listener
 ///           must be the last listener, because a checkpoint contains the states of all listeners, and later
 ///           listeners would not have processed the step yet.
-/// Moves     one allgatherv of less than 1 KB per rank for each checkpoint, in addition to save_checkpoint.
+/// Moves     at least two allgathervs of less than 1 KB per rank for each checkpoint, in addition to
+///           save_checkpoint.
 /// Errors    setting_error for invalid settings. If a checkpoint cannot be written (a full disk), the
 ///           listener logs the error when the next checkpoint is due, or at the end of fit, and training
 ///           continues. The older checkpoints are unchanged; failures() counts the errors. The same applies
-///           if the thread makes no progress for 3/4 of the communicator's deadline, and if ranks that the
+///           if no rank's thread makes progress for 3/4 of the communicator's deadline, and if ranks that the
 ///           checkpoint needs were lost (elastic_communicator).
 class checkpoint_listener final : public listener {
  public:
@@ -69,6 +70,7 @@ class checkpoint_listener final : public listener {
   /// the thread of a rank is stalled; the checkpoint is then still pending, unless `is_last`.
   bool finish(training& run, bool is_last);
   void report_pending() noexcept;
+  void report_removal_error() const;
   void fail(training const& run, std::int64_t step, std::string const& reason);
 
   std::string directory_;

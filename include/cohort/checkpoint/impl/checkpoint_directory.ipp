@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -121,15 +120,16 @@ class checkpoint_transaction {
   }
 
   /// Removes all but the newest `keep` checkpoints up to this step, and those whose manifest was written more
-  /// than `max_age` ago (0: no limit). The newest complete one is kept at any age. Later steps belong to
-  /// another run. A damaged checkpoint does not count towards `keep`; such a checkpoint is removed only if
-  /// `keep` newer checkpoints are complete, or for its age.
+  /// than `max_age` before that of this step (0: no limit). The newest complete one is kept at any age. Later
+  /// steps belong to another run. A damaged checkpoint does not count towards `keep`; such a checkpoint is
+  /// removed only if `keep` newer checkpoints are complete, or for its age.
   void remove_old(int keep, std::chrono::seconds max_age) const {
     int kept = 0;
     std::int64_t last = -1;
     for (checkpoint_entry const& entry : list_checkpoints(directory_)) {
       if (entry.step > step_) continue;
-      bool const is_wanted = kept == 0 || max_age.count() == 0 || age_of(entry.name) <= max_age;
+      bool const is_wanted =
+          kept == 0 || max_age.count() == 0 || age_of(directory_ + '/' + entry.name) <= max_age;
       bool const counts = entry.finished && entry.step != last && kept < keep && is_wanted;
       if (counts && !read_complete(entry.name)) continue;
       if (counts) {
@@ -151,14 +151,16 @@ class checkpoint_transaction {
     return std::nullopt;
   }
 
-  /// Returns the time since the manifest was written, by the clock of this host; 0 if it cannot be read.
-  std::chrono::seconds age_of(std::string const& name) const {
-    struct stat status {};
-    std::string const manifest = directory_ + '/' + name + '/' + std::string(manifest_name);
-    timespec current{};
-    ::clock_gettime(CLOCK_REALTIME, &current);
-    return std::chrono::seconds(
-        ::stat(manifest.c_str(), &status) == 0 ? current.tv_sec - status.st_mtim.tv_sec : 0);
+  /// Returns the time between a manifest and that of this step, by the clock of the file system; 0 if it is
+  /// unknown.
+  std::chrono::seconds age_of(std::string const& path) const {
+    auto const written = [](std::string const& folder, struct stat& status) {
+      return ::stat((folder + '/' + std::string(manifest_name)).c_str(), &status) == 0;
+    };
+    struct stat older {
+    }, newest{};
+    bool const is_known = written(path, older) && written(path_, newest);
+    return std::chrono::seconds(is_known ? newest.st_mtim.tv_sec - older.st_mtim.tv_sec : 0);
   }
 
   void check_owner() const {
@@ -214,10 +216,13 @@ checkpoint_file file_from(std::string const& bytes) {
 /// Reads a file that was written, and returns its size and hash.
 ///
 /// Errors    data_error if the content hash of the bytes is not `hash`.
-checkpoint_file written_file(std::string const& path, std::uint64_t hash) {
+checkpoint_file written_file(std::string const& path, std::uint64_t hash,
+                             std::function<void()> const& on_progress) {
+  if (on_progress) on_progress();
   safetensors const file = safetensors::load(path, [](std::string_view) { return true; });
   reusable_buffer memory;
   std::uint64_t const found = content_hash(file.tensors(), file.metadata(), [&](stored_tensor const& tensor) {
+    if (on_progress) on_progress();
     return file.read(tensor, memory);
   });
   if (found != hash)
@@ -232,7 +237,7 @@ checkpoint_file written_file(std::string const& path, std::uint64_t hash) {
 ///
 /// Before    rank 0 has called begin(); `begun` is the name of the checkpoint.
 checkpoint_file write_rank_file(std::string const& path, std::string const& begun, int rank,
-                                checkpoint_content const& content) {
+                                checkpoint_content const& content, std::function<void()> const& on_progress) {
   if (std::string const mine = checkpoint_name(content.position.step); mine != begun)
     throw setting_error({.what = "this rank is at another step than rank 0", .expected = begun, .got = mine});
   if (!io::is_folder(path))
@@ -246,11 +251,12 @@ checkpoint_file write_rank_file(std::string const& path, std::string const& begu
                          .where = path,
                          .expected = "a value in checkpoint_content::shared on rank 0"});
   std::string const file = path + '/' + rank_name(static_cast<std::size_t>(rank));
-  return written_file(file, save_model(file, content.rank_local));
+  return written_file(file, save_model(file, content.rank_local), on_progress);
 }
 
-checkpoint_save::checkpoint_save(checkpoint_target target, checkpoint_content const& content)
-    : target_(std::move(target)), content_(content) {
+checkpoint_save::checkpoint_save(communicator const& world, checkpoint_target target,
+                                 checkpoint_content const& content)
+    : target_(std::move(target)), content_(content), rank_(world.rank()), ranks_(world.size()) {
   if (target_.keep < 1)
     throw setting_error({.what = "no checkpoint would be kept",
                          .where = "keep",
@@ -277,28 +283,34 @@ void checkpoint_save::refuse_rank_0(std::string const& reason) const {
   refuse(ranks_ > 1 ? "rank 0: " + reason : reason);
 }
 
-/// Runs an action on all ranks. Returns their texts, or restores the directory and throws on all ranks.
+void checkpoint_save::roll_back() const noexcept {
+  if (rank_ == 0) transaction_->roll_back();
+}
+
+/// Runs an action on all ranks. Returns their texts, or throws on all ranks.
 template <class Action>
 std::vector<std::string> checkpoint_save::on_all_ranks(communicator& world, Action action) {
   shared_outcome outcome = outcome_of_all(world, "save_checkpoint", action);
   if (outcome.trouble.empty()) return std::move(outcome.texts);
-  if (rank_ == 0) transaction_->roll_back();
   refuse(std::move(outcome.trouble));
 }
 
+void checkpoint_save::create_folder() try {
+  if (rank_ == 0) transaction_->begin(target_.is_shared);
+} catch (...) {
+  failure_ = std::current_exception();
+}
+
 void checkpoint_save::begin(communicator& world) {
-  rank_ = world.rank();
-  ranks_ = world.size();
-  log_ = world.settings().log;
   begun_ = on_all_ranks(world, [&] {
-    if (rank_ == 0) transaction_->begin(target_.is_shared);
+    if (failure_) std::rethrow_exception(failure_);
     return checkpoint_name(content_.position.step);
   })[0];
 }
 
 void checkpoint_save::write_rank_file() try {
   if (rank_ == 0) transaction_->check_folder();
-  own_file_ = detail::write_rank_file(path(), begun_, rank_, content_);
+  own_file_ = detail::write_rank_file(path(), begun_, rank_, content_, target_.on_progress);
 } catch (...) {
   failure_ = std::current_exception();
 }
@@ -318,7 +330,12 @@ void checkpoint_save::finish(communicator* world) {
     return;
   }
   try {
-    transaction_->check_folder();
+    try {
+      transaction_->check_folder();
+    } catch (file_error const&) {
+      if (is_collected) save_model_of_ranks(*world, std::nullopt, *content_.shared);  // the others send parts
+      throw;
+    }
     checkpoint_manifest manifest{.position = content_.position,
                                  .network_hash = content_.rank_local.network_hash(),
                                  .settings_hash = content_.settings_hash,
@@ -326,8 +343,9 @@ void checkpoint_save::finish(communicator* world) {
                                  .writer = process_identity(),
                                  .ranks = files_};
     std::string const file = path() + '/' + std::string(shared_name);
-    manifest.shared = written_file(file, is_collected ? save_model_of_ranks(*world, file, *content_.shared)
-                                                      : save_model(file, *content_.shared));
+    std::uint64_t const hash = is_collected ? save_model_of_ranks(*world, file, *content_.shared)
+                                            : save_model(file, *content_.shared);
+    manifest.shared = written_file(file, hash, target_.on_progress);
     transaction_->commit(manifest);
   } catch (...) {
     transaction_->roll_back();
@@ -336,7 +354,7 @@ void checkpoint_save::finish(communicator* world) {
   try {
     transaction_->remove_old(target_.keep, target_.max_age);
   } catch (file_error const& refused) {
-    if (log_) log_(refused.what());
+    removal_error_ = refused.what();
   }
 }
 
@@ -346,15 +364,22 @@ namespace cohort {
 
 std::string detail::save_checkpoint(communicator& world, checkpoint_target const& target,
                                     checkpoint_content const& content) {
-  checkpoint_save save(target, content);
-  save.begin(world);
-  save.write_rank_file();
-  save.exchange(world);
+  checkpoint_save save(world, target, content);
+  save.create_folder();
+  try {
+    save.begin(world);
+    save.write_rank_file();
+    save.exchange(world);
+  } catch (file_error const&) {
+    save.roll_back();
+    throw;
+  }
   std::string const trouble = outcome_of_all(world, "save_checkpoint", [&]() -> std::string {
                                 save.finish(&world);
                                 return "";
                               }).trouble;
   if (!trouble.empty()) save.refuse(trouble);
+  if (sink const& log = world.settings().log; log && !save.removal_error().empty()) log(save.removal_error());
   return save.path();
 }
 

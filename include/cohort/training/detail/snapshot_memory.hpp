@@ -43,15 +43,15 @@ class snapshot_memory {
   /// Bytes that all calls of copy have copied.
   std::size_t copied_bytes() const { return copied_; }
 
-  /// Counts the tensors that the writing thread has read. A wait for this thread lasts while it makes
-  /// progress.
-  void count_read() { reads_.fetch_add(1, std::memory_order_relaxed); }
-  std::uint64_t reads() const { return reads_.load(std::memory_order_relaxed); }
+  /// Counts the operations of the writing thread: tensors that it has read or read back, and files that it
+  /// has written. A wait for this thread lasts while it makes progress.
+  void count_progress() { progress_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
 
  private:
   std::vector<buffer> blocks_{};  // those in use first
   std::size_t used_ = 0, copied_ = 0;
-  std::atomic<std::uint64_t> reads_{0};
+  std::atomic<std::uint64_t> progress_{0};
 };
 
 }  // namespace cohort::detail

@@ -125,7 +125,7 @@ tensor_source source_of_copies(training_state& run, std::shared_ptr<snapshot_mem
     auto const arena =
         std::ranges::find_if(arenas, [&](auto const& pair) { return pair.first == wanted.arena; });
     parameters->read(wanted.p, arena->second, dense);
-    copies->count_read();
+    copies->count_progress();
     return true;
   };
   return {.read = read, .is_deferred = true};
@@ -165,7 +165,7 @@ bool checkpoint_codec::has_changed_ranks() const {
 
 std::string checkpoint_codec::save(checkpoint_target target) {
   activity_scope const saving(run_, rank_progress::activity::saving);
-  run_.checkpoints.wait(writing_limit(*run_.world));
+  run_.checkpoints.wait_for_ranks(*run_.world, "save_checkpoint");
   target.is_shared = has_changed_ranks();
   return save_checkpoint(*run_.world, target, content(nullptr));
 }

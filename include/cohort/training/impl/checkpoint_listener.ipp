@@ -43,12 +43,19 @@ checkpoint_listener::~checkpoint_listener() { report_pending(); }
 void checkpoint_listener::report_pending() noexcept {
   if (!pending_) return;
   bool const has_ended = pending_->wait(limit_);
-  if (rank_ == 0 && !(has_ended && pending_->trouble().empty())) try {
-      to_(detail::text_of({"no checkpoint at step ", pending_->step(), ": ",
-                           has_ended ? pending_->trouble() : "the thread that writes it makes no progress"}));
+  if (rank_ == 0) try {
+      report_removal_error();
+      if (!(has_ended && pending_->trouble().empty()))
+        to_(detail::text_of(
+            {"no checkpoint at step ", pending_->step(), ": ",
+             has_ended ? pending_->trouble() : "the thread that writes it makes no progress"}));
     } catch (std::exception const&) {
     }
   pending_.reset();
+}
+
+void checkpoint_listener::report_removal_error() const {
+  if (pending_->has_ended() && !pending_->removal_error().empty()) to_(pending_->removal_error());
 }
 
 void checkpoint_listener::on_step(training& run, step_report const& done) {
@@ -101,22 +108,24 @@ void checkpoint_listener::save(training& run, bool waits) {
 /// What a rank knows about the checkpoints of this listener.
 struct checkpoint_listener::progress {
   std::int64_t pending = -1;     // step of the checkpoint whose result the ranks do not know yet; -1: none
+  std::int64_t completed = -1;   // `pending` if this rank knows that it is complete
   std::int64_t saved = -1;       // step of the newest complete checkpoint
-  std::int64_t is_stalled = 0;   // the thread still writes
   std::int64_t path_length = 0;  // the path of the newest checkpoint follows, then an error
 };
 
 bool checkpoint_listener::finish(training& run, bool is_last) {
-  progress own{.is_stalled = run.state().checkpoints.wait(detail::writing_limit(run.world())) ? 0 : 1};
+  if (!run.state().checkpoints.wait_for_ranks(run.world(), "checkpoint_listener") && !is_last) return false;
+  progress own;
   std::string own_error;
   if (pending_) {
     own.pending = pending_->step();
+    report_removal_error();
     own_error = pending_->has_ended() ? pending_->trouble() : "the thread that writes it makes no progress";
     // If rank 0 has left or was lost after it had completed the checkpoint, the next rank 0 finds it.
     bool const is_successor = rank_ != 0 && run.world().rank() == 0;
     if (is_successor ? detail::is_complete(pending_->path()) : rank_ == 0 && own_error.empty()) {
+      own.completed = saved_step_ = pending_->step();
       newest_ = pending_->path();
-      saved_step_ = pending_->step();
     }
   }
   own.saved = saved_step_;
@@ -124,22 +133,21 @@ bool checkpoint_listener::finish(training& run, bool is_last) {
   shared_outcome const all = outcome_of_all(run.world(), "checkpoint_listener", [&] {
     return std::string(reinterpret_cast<char const*>(&own), sizeof own) + newest_ + own_error;
   });
-  std::int64_t pending = -1;
-  bool is_stalled = false;
+  bool const joins = !pending_ && saved_step_ < 0;
+  std::int64_t pending = -1, completed = -1;
   std::string error;
   for (std::string const& received : all.texts) {
     progress of_rank;
     std::memcpy(&of_rank, received.data(), std::min(sizeof of_rank, received.size()));
-    is_stalled = is_stalled || of_rank.is_stalled != 0;
     pending = std::max(pending, of_rank.pending);
     std::string const path = received.substr(sizeof of_rank, static_cast<std::size_t>(of_rank.path_length));
     if (error.empty()) error = received.substr(sizeof of_rank + path.size());
-    if (of_rank.saved <= saved_step_) continue;
+    completed = std::max(completed, of_rank.completed);
+    if (of_rank.completed < 0 && !(joins && saved_step_ < 0)) continue;
     saved_step_ = of_rank.saved;
     newest_ = path;
   }
-  if (is_stalled && !is_last) return false;
-  if (pending >= 0 && pending <= saved_step_)
+  if (pending >= 0 && completed == pending)
     last_error_.clear();
   else if (pending >= 0)
     fail(run, pending, error.empty() ? "the rank that wrote it was lost" : error);

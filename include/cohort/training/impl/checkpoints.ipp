@@ -10,7 +10,7 @@ std::string save_checkpoint(training& run, std::string const& directory, int kee
 }
 
 std::optional<std::string> resume(training& run, std::string const& directory) {
-  run.state().checkpoints.wait(detail::writing_limit(run.world()));
+  run.state().checkpoints.wait_for_ranks(run.world(), "resume");
   return detail::checkpoint_codec(run.state()).resume(directory);
 }
 

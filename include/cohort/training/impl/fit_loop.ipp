@@ -376,8 +376,12 @@ fit_loop::after_step fit_loop::change_ranks() {
   return after_step::next_step;
 }
 
-/// A rank completes its checkpoint before it leaves.
-bool fit_loop::can_leave() const { return state_.wants_to_leave && !state_.checkpoints.is_writing(); }
+/// A rank that wants to leave waits for its checkpoint, but not longer than the other ranks wait for it: a
+/// step calls this function twice if the ranks meet.
+bool fit_loop::can_leave() const {
+  if (state_.wants_to_leave) state_.checkpoints.ends_within(writing_limit(*state_.world) / 2);
+  return state_.wants_to_leave;
+}
 
 /// Leaves the job, or stops the run if too few ranks would be left. Returns whether this rank has left.
 bool fit_loop::leave() {
