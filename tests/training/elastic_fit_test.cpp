@@ -242,7 +242,7 @@ void check_counts(run_result const& result, std::int64_t most_lost) {
   EXPECT_EQ(missing, end.lost);
 }
 
-constexpr int every = 3;
+/// Returns how often each example counts in the parameters.
 int common_count(run_result const& result) {
   process_result const end = common_end(result);
   double const count = end.has_ended ? (end.before[0] - end.after[0]) * examples_per_step : 0;
