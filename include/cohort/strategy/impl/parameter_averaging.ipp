@@ -174,14 +174,19 @@ class averaging_strategy final : public strategy {
     if (sum_) return;
     arrays_ = how_.average_optimizer_state ? mine.arrays() : 1;
     bool const may_stay = can_average_in_place(mine);
-    in_place_ = is_same_on_all_ranks(*world_, may_stay ? mine.parameters.layout_hash() : 0) && may_stay;
+    bool const has_outer = outer_.fits(mine);
+    bool const is_same = is_same_on_all_ranks(*world_, may_stay    ? mine.parameters.layout_hash()
+                                                       : has_outer ? 0
+                                                                   : 1);
+    in_place_ = is_same && may_stay;
     sum_.emplace(mine.parameters.type(),
                  (in_place_ ? mine.parameters.arena_elements() : elements_of(mine))
                      * static_cast<std::size_t>(arrays_),
                  true);
     if (!restored_) broadcast_replica(*world_, mine);
     if (!late_->fits(mine)) late_->discard();
-    if (!outer_.fits(mine)) {
+    // Ranks differ if a change of the ranks has interrupted this broadcast.
+    if (!how_.outer.is_plain() && !(is_same && has_outer)) {
       outer_.start_from(mine);
       world_->broadcast(outer_.reference(), 0);
     }

@@ -68,8 +68,8 @@ class membership_change {
   /// its listeners' states (training_state::saved_listeners), from another rank.
   ///
   /// Order     collective.
-  /// Errors    communicator_error if a rank is lost, with the state unchanged: call begin and transfer again. setting_error on a rank
-  ///           whose facts differ from those of the others.
+  /// Errors    communicator_error if a rank is lost, with the state unchanged: call begin and transfer again.
+  ///           setting_error on a rank whose facts differ from those of the others.
   bool transfer(fit_position& position, std::uint64_t facts);
   /// The largest number of steps of a rank. A rank with fewer steps makes the others before the ranks meet.
   std::int64_t last_step() const { return last_step_; }
