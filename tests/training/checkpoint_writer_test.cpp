@@ -376,6 +376,12 @@ TEST(checkpoint_writer, writes_on_the_training_thread_if_no_thread_can_be_starte
   EXPECT_EQ(detail::finished_checkpoints(folder.path()).size(), 3U);
 }
 
+void wait_for_thread(training const& run) {
+  auto const limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (run.state().checkpoints.is_writing() && std::chrono::steady_clock::now() < limit)
+    std::this_thread::yield();
+}
+
 TEST(checkpoint_writer, that_makes_no_progress_does_not_hold_up_fit) {
   bright_thirds const examples(60);
   scratch_folder const folder;
@@ -392,9 +398,7 @@ TEST(checkpoint_writer, that_makes_no_progress_does_not_hold_up_fit) {
     EXPECT_TRUE(made.state().checkpoints.is_writing());
     EXPECT_EQ(detail::finished_checkpoints(folder.path()), std::vector<std::string>());
     disk.set(true);
-    auto const limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (made.state().checkpoints.is_writing() && std::chrono::steady_clock::now() < limit)
-      std::this_thread::yield();
+    wait_for_thread(made);
   }
   disk.watch("");
   EXPECT_EQ(lines.size(), 3U);
@@ -429,6 +433,7 @@ TEST(checkpoint_writer, that_makes_no_progress_does_not_hold_up_fit_of_several_r
       EXPECT_EQ(detail::finished_checkpoints(folder.path()), std::vector<std::string>());
       world.barrier();
       disk.set(true);
+      wait_for_thread(made);
       EXPECT_EQ(made.fit(examples.data(), with).steps, 6);
       EXPECT_EQ(saving.failures(), 3);
       EXPECT_EQ(saving.newest_step(), 12);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: tcp
 // elastic STRATEGY EPOCHS STEP_MS HEARTBEAT_MS DEADLINE_MS [CHECKPOINTS]: ranks that leave, are lost and
-// join, for elastic_job.py. The gradient of example i is the unit vector e_i, so parameter i and the residuals
-// count how often example i was used. Writes a checkpoint into the directory CHECKPOINTS every 5 steps.
+// join, for elastic_job.py. The gradient of example i is the unit vector e_i, so parameter i and the
+// residuals count how often example i was used. Writes a checkpoint into the directory CHECKPOINTS every 5
+// steps.
 #include <poll.h>
 
 #include <chrono>

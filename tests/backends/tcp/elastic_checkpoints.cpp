@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: tcp
 // elastic_checkpoints STRATEGY EPOCHS STEP_MS HEARTBEAT_MS DEADLINE_MS: ranks that may change and save a
-// checkpoint every second step in the folder COHORT_CHECKPOINTS, for elastic_checkpoints_test.py. The strategy
-// is allreduce, the deadline 60 s. With 0 epochs, a rank only resumes.
+// checkpoint every second step in the folder COHORT_CHECKPOINTS, for elastic_checkpoints_test.py. The
+// strategy is allreduce, the deadline 60 s. With 0 epochs, a rank only resumes.
 #include <chrono>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>

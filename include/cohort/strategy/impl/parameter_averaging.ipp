@@ -175,9 +175,8 @@ class averaging_strategy final : public strategy {
     arrays_ = how_.average_optimizer_state ? mine.arrays() : 1;
     bool const may_stay = can_average_in_place(mine);
     bool const has_outer = outer_.fits(mine);
-    bool const is_same = is_same_on_all_ranks(*world_, may_stay    ? mine.parameters.layout_hash()
-                                                       : has_outer ? 0
-                                                                   : 1);
+    std::uint64_t const kind = may_stay ? mine.parameters.layout_hash() : has_outer ? 0 : 1;
+    bool const is_same = is_same_on_all_ranks(*world_, kind);
     in_place_ = is_same && may_stay;
     sum_.emplace(mine.parameters.type(),
                  (in_place_ ? mine.parameters.arena_elements() : elements_of(mine))
