@@ -15,10 +15,10 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
   return b.input({1, 28, 28}) | dense{.units = 32} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 
-/// For experiments: the last rank is killed at step 50.
+/// For experiments: the last rank is killed at step 70.
 struct lost_rank final : cohort::listener {
   void on_step(cohort::training& run, cohort::step_report const& done) override {
-    if (run.world().rank() == run.world().size() - 1 && done.step == 50) std::raise(SIGKILL);
+    if (run.world().rank() == run.world().size() - 1 && done.step == 70) std::raise(SIGKILL);
   }
 };
 
