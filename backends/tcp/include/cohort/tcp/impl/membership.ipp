@@ -155,7 +155,9 @@ std::vector<process_id> membership_rules::next_members(std::vector<membership> c
                                                        std::int64_t loaded) const {
   std::vector<process_id> const& confirmed = all_last.front().members;
   std::vector<std::tuple<bool, std::int64_t, std::int64_t, std::int64_t, process_id>> order;
-  for (auto const& [id, peer] : processes_) {
+  for (auto const& entry : processes_) {
+    process_id const id = entry.first;
+    process const& peer = entry.second;
     if (!waits(peer)) continue;
     bool const stays = loaded > 0 && peer.last.loaded == loaded;
     std::int64_t const memberships =
