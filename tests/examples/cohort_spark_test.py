@@ -107,19 +107,19 @@ class launcher(unittest.TestCase):
             self.assertEqual((result.starts, result.outputs), (1, {"model": b"model\n"}))
             self.assertEqual([(pathlib.Path(name) / f"starts{rank}").read_text() for rank in range(2)], ["0\n0\n", "0\n"])
 
-    def test_does_not_restart_a_complete_training_if_a_program_was_started_again_too_late_to_join(self):
+    def check_a_killed_program(self, second_start):
+        """Rank 1 is killed after it has written an output. `second_start`: what it does then. The output of rank 0 is the result."""
         with tempfile.TemporaryDirectory() as name:
-            script = (f'if [ $COHORT_RANK = 1 ]; then [ -e {name}/killed ] && exit 75; echo stale > model; touch {name}/killed; kill -9 $$; '
+            script = (f'if [ $COHORT_RANK = 1 ]; then [ -e {name}/killed ] && {second_start}; echo stale > model; touch {name}/killed; kill -9 $$; '
                       f'fi; until [ -e {name}/killed ]; do sleep 0.05; done; echo final > model')
             result = cohort_spark.run(self.rows(), ["sh", "-c", script], outputs=["model"], environment={"COHORT_MIN_RANKS": "1"})
             self.assertEqual((result.starts, result.outputs), (1, {"model": b"final\n"}))
 
+    def test_does_not_restart_a_complete_training_if_a_program_was_started_again_too_late_to_join(self):
+        self.check_a_killed_program("exit 75")
+
     def test_discards_the_outputs_of_a_killed_program(self):
-        with tempfile.TemporaryDirectory() as name:
-            script = (f'if [ $COHORT_RANK = 1 ]; then [ -e {name}/killed ] && exit; echo stale > model; touch {name}/killed; kill -9 $$; '
-                      f'fi; until [ -e {name}/killed ]; do sleep 0.05; done; echo final > model')
-            result = cohort_spark.run(self.rows(), ["sh", "-c", script], outputs=["model"], environment={"COHORT_MIN_RANKS": "1"})
-            self.assertEqual((result.starts, result.outputs), (1, {"model": b"final\n"}))
+        self.check_a_killed_program("exit")
 
     def test_reports_the_output_of_a_failed_rank_a_missing_program_and_too_few_slots(self):
         with self.assertRaisesRegex(cohort_spark.RankFailed, "(?s)rank 1 on .* has exited with status 3:\nthe disk is full$"):
