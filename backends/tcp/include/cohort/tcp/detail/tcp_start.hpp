@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// Where a process of a job meets the others.
+/// The place at which a process of a job meets the others.
 struct tcp_place {
   tls_identity identity{};
   host_and_port rendezvous{};       ///< its name
